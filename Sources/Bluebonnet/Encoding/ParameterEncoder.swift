@@ -19,17 +19,6 @@ public protocol ParameterEncoder: Sendable {
     ) throws -> HTTPRequest
 }
 
-extension ParameterEncoder {
-    /// Runs an encoder, and wraps its error in `.parameterEncoding(.encoderFailed)`.
-    func wrappingErrors<Value>(_ encode: () throws -> Value) throws(RequestError) -> Value {
-        do {
-            return try encode()
-        } catch {
-            throw RequestError(.parameterEncoding(.encoderFailed), underlying: error)
-        }
-    }
-}
-
 /// An encoder that writes parameters to the body as JSON (RFC 8259).
 ///
 /// If the request has no `Content-Type` field, the encoder sets `Content-Type: application/json`.
@@ -70,7 +59,7 @@ public struct JSONParameterEncoder: ParameterEncoder {
         _ parameters: Parameters?, into request: HTTPRequest
     ) throws(RequestError) -> HTTPRequest {
         guard let parameters else { return request }
-        let body = try wrappingErrors { try encoder.encode(parameters) }
+        let body = try RequestError.wrapping(.parameterEncoding(.encoderFailed)) { try encoder.encode(parameters) }
         return request.with(body, contentType: "application/json")
     }
 }
@@ -137,7 +126,7 @@ public struct PropertyListParameterEncoder: ParameterEncoder {
         _ parameters: Parameters?, into request: HTTPRequest
     ) throws(RequestError) -> HTTPRequest {
         guard let parameters else { return request }
-        let body = try wrappingErrors { try encoder.encode(parameters) }
+        let body = try RequestError.wrapping(.parameterEncoding(.encoderFailed)) { try encoder.encode(parameters) }
         return request.with(body, contentType: "application/x-plist")
     }
 }
@@ -215,7 +204,9 @@ public struct URLEncodedFormParameterEncoder: ParameterEncoder {
         _ parameters: Parameters?, into request: HTTPRequest
     ) throws(RequestError) -> HTTPRequest {
         guard let parameters else { return request }
-        let pairs: String = try wrappingErrors { try encoder.encode(parameters) }
+        let pairs: String = try RequestError.wrapping(.parameterEncoding(.encoderFailed)) {
+            try encoder.encode(parameters)
+        }
         guard destination.isQuery(for: request.method) else {
             return request.with(
                 Data(pairs.utf8), contentType: "application/x-www-form-urlencoded; charset=utf-8")

@@ -102,6 +102,18 @@ public struct RequestError: Error, Sendable {
         RequestError(.invalidURL, detail: detail, fileID: fileID, line: line).with { $0.url = text }
     }
 
+    /// Calls a closure, and wraps its error in an error of this kind.
+    package static func wrapping<Value>(
+        _ kind: Kind, detail: @autoclosure () -> String? = nil, fileID: String = #fileID, line: Int = #line,
+        _ body: () throws -> Value
+    ) throws(RequestError) -> Value {
+        do {
+            return try body()
+        } catch {
+            throw RequestError(kind, detail: detail(), underlying: error, fileID: fileID, line: line)
+        }
+    }
+
     /// The maximum number of bytes that an error keeps of the body of a failed response.
     package static let bodyLimit = 64 * 1024
 

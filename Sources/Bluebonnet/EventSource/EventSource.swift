@@ -42,26 +42,12 @@ public struct EventSource: AsyncSequence, Sendable {
     typealias Open = @Sendable (HTTPHeaders) async throws(RequestError) -> EventSourceConnection
 
     /// The reconnection settings.
-    package let configuration: Configuration
+    package private(set) var configuration = Configuration()
 
-    private let open: Open
-    private let timing: Timing
+    var timing = Timing()
+    /// Opens a connection; the reader's task calls it for one connection after the other.
+    let open: Open
     private let status = EventSourceStatus()
-
-    /// Creates a source.
-    ///
-    /// - Parameters:
-    ///   - configuration: The reconnection settings.
-    ///   - timing: The functions for waiting and for random numbers.
-    ///   - open: A closure that opens a connection. The reader's task calls it for one connection after the other.
-    init(
-        configuration: Configuration = Configuration(), timing: Timing = Timing(),
-        open: @escaping Open
-    ) {
-        self.configuration = configuration
-        self.timing = timing
-        self.open = open
-    }
 
     /// A sequence of the states of the connection, starting with the current state if a loop has begun.
     ///

@@ -22,9 +22,8 @@ extension Session {
         requestModifier: RequestModifier? = nil
     ) -> EventSource {
         eventSource(
-            ComposedRequest(
-                url: convertible, method: method, headers: headers, requestModifier: nil, encode: nil),
-            configuration: configuration, requestModifier: requestModifier)
+            ComposedRequest(url: convertible, method: method, headers: headers), configuration: configuration,
+            requestModifier: requestModifier)
     }
 
     /// Creates a source of server-sent events whose requests have parameters, such as a prompt for a language model.
@@ -48,9 +47,8 @@ extension Session {
     ) -> EventSource {
         eventSource(
             ComposedRequest(
-                url: convertible, method: method, headers: headers, requestModifier: nil,
-                encode: encoding(parameters, by: encoder)), configuration: configuration,
-            requestModifier: requestModifier)
+                url: convertible, method: method, headers: headers, encode: encoding(parameters, by: encoder)),
+            configuration: configuration, requestModifier: requestModifier)
     }
 
     /// Creates a source of server-sent events for an ``HTTPRequest`` or your own request type.
@@ -78,36 +76,20 @@ extension Session {
         let idle = self.configuration.timeouts.idle
         return EventSource(configuration: configuration) { [self] fields async throws(RequestError) in
             let method = Locked(HTTPMethod.get)
-            let task = streamRequest(
-                EventStreamRequest(
-                    convertible: convertible, fields: fields, requestModifier: requestModifier,
-                    idleBeforeEvents: idle, method: method)
-            ).validate(statusCode: [200, 204]).validate(contentType: ["text/event-stream"]).streamTask()
+            let modified = ModifiedRequest(convertible: convertible) { request in
+                for field in fields { request.headers.update(field) }
+                try requestModifier?(&request)
+                // Events may be days apart.
+                if !request.timeouts.hasOwnIdle { request.timeouts.idleBeforeEvents = idle }
+                request.timeouts = request.timeouts.filled(from: Timeouts(idle: nil, total: nil))
+                method.withLock { $0 = request.method }
+            }
+            let task = streamRequest(modified).validate(statusCode: [200, 204])
+                .validate(contentType: ["text/event-stream"]).streamTask()
             let response = try await task.response
             return EventSourceConnection(
                 response: response, method: method.withLock(\.self), chunks: task.bytes
             ) { task.cancel() }
         }
-    }
-}
-
-/// The request of one connection of an event source.
-private struct EventStreamRequest: HTTPRequestConvertible {
-    let convertible: any HTTPRequestConvertible
-    let fields: HTTPHeaders
-    let requestModifier: Session.RequestModifier?
-    let idleBeforeEvents: Duration?
-    /// Receives the method of the request.
-    let method: Locked<HTTPMethod>
-
-    func asHTTPRequest() throws -> HTTPRequest {
-        var request = try convertible.asHTTPRequest()
-        for field in fields { request.headers.update(field) }
-        try requestModifier?(&request)
-        // Events may be days apart.
-        if !request.timeouts.hasOwnIdle { request.timeouts.idleBeforeEvents = idleBeforeEvents }
-        request.timeouts = request.timeouts.filled(from: Timeouts(idle: nil, total: nil))
-        method.withLock { $0 = request.method }
-        return request
     }
 }

@@ -76,8 +76,7 @@ public struct Interceptor: RequestInterceptor {
     ///   the method returns `.doNotRetry`.
     @concurrent
     public func retry(_ request: any Request, for session: Session, dueTo error: any Error) async -> RetryResult {
-        for retrier in retriers {
-            if Task.isCancelled { return .doNotRetry }
+        for retrier in retriers where !Task.isCancelled {
             let result = await retrier.retry(request, for: session, dueTo: error)
             if case .doNotRetry = result { continue }
             return result
@@ -98,18 +97,6 @@ extension RequestInterceptor where Self == Interceptor {
         adapters: [any RequestAdapter] = [], retriers: [any RequestRetrier] = [],
         interceptors: [any RequestInterceptor] = []
     ) -> Interceptor { Interceptor(adapters: adapters, retriers: retriers, interceptors: interceptors) }
-
-    /// Creates an interceptor from two closures.
-    ///
-    /// - Parameters:
-    ///   - adapt: Receives a request and its state, and returns the request to send. Runs on the global executor.
-    ///   - retry: Receives a request, its session and its error, and decides whether to retry. Runs on the global
-    ///     executor.
-    /// - Returns: An interceptor that calls the closures.
-    package static func interceptor(
-        adapt: @escaping @Sendable (HTTPRequest, RequestAdapterState) async throws -> HTTPRequest,
-        retry: @escaping @Sendable (any Request, Session, any Error) async -> RetryResult
-    ) -> Interceptor { Interceptor(adapt: adapt, retry: retry) }
 }
 
 /// An adapter that calls a closure to change requests.
@@ -233,14 +220,10 @@ struct AdapterChain: Sendable {
             do {
                 request = try await adapter.adapt(request, using: state)
             } catch {
-                throw Self.error(of: adapter, error)
+                throw RequestError(.adaptation, detail: "in \(hookName(of: adapter))", underlying: error)
             }
         }
         return request
-    }
-
-    private static func error(of adapter: any RequestAdapter, _ error: any Error) -> RequestError {
-        RequestError(.adaptation, detail: "in \(hookName(of: adapter))", underlying: error)
     }
 }
 

@@ -133,18 +133,6 @@ public final class RateLimiter: RequestInterceptor {
     }
 }
 
-extension RequestAdapter where Self == RateLimiter {
-    /// A rate limiter, which limits how many requests per second are sent to each host.
-    ///
-    /// - Parameters:
-    ///   - requestsPerSecond: The average number of requests per second that may be sent to one host.
-    ///   - burst: The number of requests that may be sent without a delay after an idle period; 1 by default.
-    /// - Returns: A limiter with its own queues.
-    package static func rateLimiter(requestsPerSecond: Double, burst: Int = 1) -> RateLimiter {
-        RateLimiter(requestsPerSecond: requestsPerSecond, burst: burst)
-    }
-}
-
 /// Decides when requests may be sent to their hosts.
 ///
 /// This is a value type without I/O and without a clock.

@@ -124,19 +124,3 @@ public enum RetryResult: Sendable {
     /// underlying error.
     case doNotRetryWithError(any Error)
 }
-
-extension RetryResult {
-    /// Whether the request is retried.
-    package var isRetrying: Bool {
-        switch self {
-        case .retry, .retryWithDelay: true
-        case .doNotRetry, .doNotRetryWithError: false
-        }
-    }
-
-    /// The delay before the retry, if the result has one.
-    package var delay: Duration? { if case .retryWithDelay(let delay) = self { delay } else { nil } }
-
-    /// The error to report, if there is one.
-    package var error: (any Error)? { if case .doNotRetryWithError(let error) = self { error } else { nil } }
-}

@@ -38,7 +38,7 @@ struct AttemptLoop: ~Copyable {
         self.core = core
         isSent = start == .await
         writer = core.sink.makeWriter()
-        redirects = RedirectFollower(core)
+        redirects = RedirectFollower(core: core)
     }
 
     /// Makes attempts until an attempt is final, and then delivers the outcome to all waiting tasks.
@@ -83,7 +83,7 @@ struct AttemptLoop: ~Copyable {
     /// Creates and sends a request; returns a failed attempt if this is not possible.
     @inline(never)
     private mutating func send() async -> CompletedAttempt? {
-        redirects = RedirectFollower(core)
+        redirects = RedirectFollower(core: core)
         do throws(RequestError) {
             var request = try await adapt(try await convert())
             if core.sink.needsPreparation || request.body?.usesFile == true { try await prepare(&request) }
@@ -220,14 +220,9 @@ struct AttemptLoop: ~Copyable {
     /// Runs the validators on the head of a body that is not collected; returns the first error.
     private func verdict(on response: HTTPResponse, of attempt: RequestCore.Machine.AttemptContext) -> RequestError? {
         guard writer.validated == .head else { return nil }
+        // An empty body needs no content type. For other bodies, it is not known whether they are empty.
         let isEmpty = attempt.request?.method == .head || response.announcesNoBody
-        do throws(RequestError) {
-            // An empty body needs no content type. For other bodies, it is not known whether they are empty.
-            try run(attempt.setup.validators, on: response, of: attempt.request, data: isEmpty ? Data() : nil)
-            return nil
-        } catch {
-            return error
-        }
+        return refusal(by: attempt.setup.validators, of: response, to: attempt.request, data: isEmpty ? Data() : nil)
     }
 
     /// Ends a refused exchange, after receiving the beginning of the body for the error.
@@ -249,38 +244,33 @@ struct AttemptLoop: ~Copyable {
         let outcome = outcome.with(redirects.history)
         let isCollected = outcome.error == nil && writer.validated == .wholeResponse
         let progress = TransferProgress(completed: Int64(outcome.body.count), total: Int64(outcome.body.count))
-        let attempt = core.report { $0.attemptEnded(isCollected ? progress : nil) }
-        if sendsResponse, let response = outcome.response { attempt.responses?.send(response) }
-        attempt.updates?.send(progress)
+        let (attempt, responses, updates) = core.report { machine in
+            let updates = machine.attemptEnded(isCollected ? progress : nil)
+            return (machine.attempt, machine.record.sequences.responses, updates)
+        }
+        if sendsResponse, let response = outcome.response { responses?.send(response) }
+        updates?.send(progress)
         var error = outcome.error
         if attempt.isCancelled {
             if error?.isCancellation != true { error = .cancelled(after: error) }
-        } else if isCollected, !attempt.validators.isEmpty, let response = outcome.response {
-            do throws(RequestError) {
-                try run(attempt.validators, on: response, of: attempt.request, data: outcome.body)
-            } catch let refusal {
-                error = refusal
-            }
+        } else if isCollected, let response = outcome.response {
+            error = refusal(by: attempt.setup.validators, of: response, to: attempt.request, data: outcome.body)
         }
         return CompletedAttempt(
             request: attempt.request, outcome: outcome,
             error: error?.during(attempt.request, attempts: attempt.attempts), attempts: attempt.attempts)
     }
 
-    /// Runs the validators, and reports their result to the monitors.
-    private func run(
-        _ validators: [ResponseValidator], on response: HTTPResponse, of request: HTTPRequest?, data: Data?
-    ) throws(RequestError) {
-        guard let events = core.events, !validators.isEmpty else {
-            return try validators.run(request: request, response: response, data: data)
-        }
-        do throws(RequestError) {
+    /// Runs the validators, and reports their result to the monitors; returns the first error.
+    private func refusal(
+        by validators: [ResponseValidator], of response: HTTPResponse, to request: HTTPRequest?, data: Data?
+    ) -> RequestError? {
+        guard !validators.isEmpty else { return nil }
+        let result = Result { () throws(RequestError) in
             try validators.run(request: request, response: response, data: data)
-            events.emit(.didValidateRequest(request, response, data: data, fileURL: nil, .success(())))
-        } catch {
-            events.emit(.didValidateRequest(request, response, data: data, fileURL: nil, .failure(error)))
-            throw error
         }
+        core.events?.emit(.didValidateRequest(request, response, data: data, fileURL: nil, result.mapError { $0 }))
+        return if case .failure(let error) = result { error } else { nil }
     }
 
     // MARK: 7: Retry

@@ -18,12 +18,7 @@ extension ExchangeEvent {
     }
 
     /// Whether the response is a redirect (RFC 9110 §15.4).
-    var isRedirect: Bool {
-        switch self {
-        case .head(let response): (300...399).contains(response.statusCode)
-        case .outcome(let outcome): outcome.error == nil && outcome.statusCode.map((300...399).contains) ?? false
-        }
-    }
+    var isRedirect: Bool { response.map { (300...399).contains($0.statusCode) } ?? false }
 
     /// Returns the same event with the responses of the preceding redirects.
     func with(_ history: [HTTPResponse]) -> ExchangeEvent {
@@ -36,9 +31,6 @@ extension ExchangeEvent {
 }
 
 extension ExchangeOutcome {
-    /// The status code of the response, if there is one.
-    fileprivate var statusCode: Int? { response?.statusCode }
-
     /// Returns the same outcome with the responses of the preceding redirects.
     func with(_ history: [HTTPResponse]) -> ExchangeOutcome {
         guard !history.isEmpty else { return self }

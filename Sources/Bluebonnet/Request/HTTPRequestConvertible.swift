@@ -27,8 +27,8 @@ struct ComposedRequest: HTTPRequestConvertible {
     let method: HTTPMethod
     let headers: HTTPHeaders?
     var body: RequestBody?
-    let requestModifier: Session.RequestModifier?
-    let encode: (@Sendable (HTTPRequest) throws -> HTTPRequest)?
+    var requestModifier: Session.RequestModifier?
+    var encode: (@Sendable (HTTPRequest) throws -> HTTPRequest)?
 
     var runsUserCode: Bool {
         requestModifier != nil || encode != nil || !Self.isURLOrText(url) || (hasBody && body?.data == nil)
@@ -62,23 +62,26 @@ struct ComposedRequest: HTTPRequestConvertible {
 
     func asHTTPRequest() throws -> HTTPRequest {
         var request = HTTPRequest(url: try convertedURL, method: method, headers: headers ?? [:], body: body)
+        var kind = RequestError.Kind.invalidRequest(.conversion)
         do {
             try requestModifier?(&request)
+            kind = .parameterEncoding(.encoderFailed)
+            return try encode?(request) ?? request
         } catch {
-            throw Self.error(from: error, .invalidRequest(.conversion), request)
-        }
-        guard let encode else { return request }
-        do {
-            return try encode(request)
-        } catch {
-            throw Self.error(from: error, .parameterEncoding(.encoderFailed), request)
+            throw (error as? RequestError ?? RequestError(kind, underlying: error)).during(request, attempts: 0)
         }
     }
+}
 
-    private static func error(
-        from error: any Error, _ kind: RequestError.Kind, _ request: HTTPRequest
-    ) -> RequestError {
-        (error as? RequestError ?? RequestError(kind, underlying: error)).during(request, attempts: 0)
+/// A request that is changed after its conversion.
+struct ModifiedRequest: HTTPRequestConvertible {
+    let convertible: any HTTPRequestConvertible
+    let modify: Session.RequestModifier
+
+    func asHTTPRequest() throws -> HTTPRequest {
+        var request = try convertible.asHTTPRequest()
+        try modify(&request)
+        return request
     }
 }
 

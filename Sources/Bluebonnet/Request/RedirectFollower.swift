@@ -4,13 +4,9 @@ import FoundationEssentials
 ///
 /// A ``RedirectChain`` creates the next request of each redirect, which the redirect handler can change or refuse.
 struct RedirectFollower {
-    private let core: RequestCore
+    let core: RequestCore
     /// The redirect responses of the current attempt, in order.
     private(set) var history: [HTTPResponse] = []
-
-    init(_ core: RequestCore) {
-        self.core = core
-    }
 
     /// Follows redirects, and returns the first event that is not a followed redirect.
     mutating func follow(from first: ExchangeEvent) async -> ExchangeEvent {

@@ -125,43 +125,28 @@ struct RequestMachine<Waiter: Sendable> {
 
     /// `resume()` was called.
     mutating func resumed() -> Action {
-        switch (phase, requestedState) {
-        case (.settled, _), (_, .cancelled): return .nothing
-        case (.idle, _): return begins()
-        case (_, .resumed): return .nothing
-        case (_, .suspended):
-            requestedState = .resumed
-            return .alignExchange
-        }
+        guard !isSettled, !isCancelled else { return .nothing }
+        if isIdle { return begins() }
+        guard requestedState == .suspended else { return .nothing }
+        requestedState = .resumed
+        return .alignExchange
     }
 
     /// `suspend()` was called.
     ///
     /// If the request was not started, it then waits for `resume()`.
     mutating func suspended() -> Action {
-        switch (phase, requestedState) {
-        case (.settled, _), (_, .cancelled), (_, .suspended): return .nothing
-        case (.idle, .resumed):
-            requestedState = .suspended
-            return .nothing
-        case (_, .resumed):
-            requestedState = .suspended
-            return .alignExchange
-        }
+        guard !isSettled, requestedState == .resumed else { return .nothing }
+        requestedState = .suspended
+        return isIdle ? .nothing : .alignExchange
     }
 
     /// `cancel()` was called, or another event cancels the request.
     mutating func cancelled() -> Action {
-        switch (phase, requestedState) {
-        case (.settled, _), (_, .cancelled): return .nothing
-        case (.idle, _):
-            requestedState = .cancelled
-            return settles(with: RequestError(.cancelled))
+        guard !isSettled, !isCancelled else { return .nothing }
+        requestedState = .cancelled
         // The code that starts the request or its exchange checks whether the request was cancelled.
-        case (_, _):
-            requestedState = .cancelled
-            return .interrupt(exchange, answered())
-        }
+        return isIdle ? settles(with: RequestError(.cancelled)) : .interrupt(exchange, answered())
     }
 
     /// A serializer was attached, or a stream is about to be read.
@@ -313,19 +298,14 @@ struct RequestMachine<Waiter: Sendable> {
     ///
     /// The method returns the first step of the task, or `nil` if the task is not needed.
     mutating func claimed() -> DriverStart? {
-        switch driver {
-        case .none, .called: break
-        case .running, .waiting, .asking: return nil
+        let start: DriverStart
+        switch (driver, phase) {
+        case (.none, .preparing), (.called, .preparing): start = .prepare
+        case (.none, .exchanging), (.called, .exchanging): start = .await
+        default: return nil
         }
-        switch phase {
-        case .idle, .beginning, .deciding, .serializing, .settled: return nil
-        case .preparing:
-            driver = .running
-            return .prepare
-        case .exchanging:
-            driver = .running
-            return .await
-        }
+        driver = .running
+        return start
     }
 
     /// Whether the driver is running, so that it can report an event.
@@ -416,25 +396,12 @@ struct RequestMachine<Waiter: Sendable> {
 
     /// An attempt has ended, and its result is about to be validated.
     ///
-    /// A complete body in memory ends the progress of the download.
-    mutating func attemptEnded(_ bodyProgress: TransferProgress?) -> AttemptEnd {
+    /// A complete body in memory ends the progress of the download. The method returns the sequence to update.
+    mutating func attemptEnded(_ bodyProgress: TransferProgress?) -> Broadcast<TransferProgress>? {
         guard isDriving, case .deciding = phase else {
             preconditionFailure("an attempt ended while \(phase), \(driver)")
         }
-        return AttemptEnd(
-            request: record.requests.last, attempts: record.attempts, isCancelled: isCancelled,
-            validators: setup.validators, updates: bodyProgress.flatMap { record.bodyCompleted($0) },
-            responses: record.sequences.responses)
-    }
-
-    /// The values that the validation of a result needs.
-    struct AttemptEnd {
-        let request: HTTPRequest?
-        let attempts: Int
-        let isCancelled: Bool
-        let validators: [ResponseValidator]
-        let updates: Broadcast<TransferProgress>?
-        let responses: Broadcast<HTTPResponse>?
+        return bodyProgress.flatMap { record.bodyCompleted($0) }
     }
 
     /// Another attempt begins.

@@ -119,28 +119,6 @@ extension SerializingRequest {
             automaticallyCancelling: automaticallyCancelling)
     }
 
-    /// Returns a task whose value is decoded from the body as a property list.
-    ///
-    /// - Parameters:
-    ///   - type: The type to decode.
-    ///   - automaticallyCancelling: Whether the request is cancelled when a Swift task that awaits the value is
-    ///     cancelled; `true` by default.
-    ///   - dataPreprocessor: The preprocessor to apply to the body before serialization; none by default.
-    ///   - decoder: The decoder for the property list.
-    ///   - emptyResponseCodes: The status codes whose responses may have an empty body; 204 and 205 by default.
-    ///   - emptyRequestMethods: The methods whose responses may have an empty body; `HEAD` by default.
-    /// - Returns: A task with the decoded value.
-    package nonisolated func serializingPropertyList<Value: Decodable & Sendable>(
-        _ type: Value.Type = Value.self, automaticallyCancelling: Bool = true,
-        dataPreprocessor: any DataPreprocessor = .passthrough, decoder: PropertyListDecoder = PropertyListDecoder(),
-        emptyResponseCodes: Set<Int> = DataResponseSerializer.defaultEmptyResponseCodes,
-        emptyRequestMethods: Set<HTTPMethod> = DataResponseSerializer.defaultEmptyRequestMethods
-    ) -> SerializingTask<Self, Value> {
-        serializingDecodable(
-            type, automaticallyCancelling: automaticallyCancelling, dataPreprocessor: dataPreprocessor,
-            decoder: decoder, emptyResponseCodes: emptyResponseCodes, emptyRequestMethods: emptyRequestMethods)
-    }
-
     /// Returns a task whose value is created by a synchronous serializer.
     ///
     /// - Parameters:

@@ -197,11 +197,7 @@ public struct JSONResponseSerializer: SynchronousResponseSerializer {
     ///   rethrown unchanged.
     public func serialize(_ input: SerializerInput) throws -> JSONValue {
         guard let data = try preprocessedData(of: input) else { return .null }
-        do {
-            return try JSONValue(parsing: data)
-        } catch {
-            throw RequestError(.serialization(.jsonSerializationFailed), underlying: error)
-        }
+        return try RequestError.wrapping(.serialization(.jsonSerializationFailed)) { try JSONValue(parsing: data) }
     }
 }
 

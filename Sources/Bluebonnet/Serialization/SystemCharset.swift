@@ -13,11 +13,6 @@ struct SystemCharset: Hashable, Sendable {
     /// Returns the charset with this lowercase name.
     static func named(_ name: String) -> SystemCharset? { names[name] }
 
-    init(name: String, systemName: String) {
-        self.name = name
-        self.systemName = systemName
-    }
-
     /// Whether the system has the module for the charset.
     ///
     /// Small container images do not contain most modules.

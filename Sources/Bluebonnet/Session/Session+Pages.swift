@@ -32,8 +32,8 @@ extension Session {
         let encode: @Sendable (HTTPRequest) throws -> HTTPRequest = { try encoder.encode(parameters, into: $0) }
         return pages(
             from: ComposedRequest(
-                url: convertible, method: .get, headers: headers, requestModifier: nil,
-                encode: parameters.isEmpty ? nil : encode), decoder: decoder, interceptor: interceptor, next: next)
+                url: convertible, method: .get, headers: headers, encode: parameters.isEmpty ? nil : encode),
+            decoder: decoder, interceptor: interceptor, next: next)
     }
 
     /// Returns a sequence of pages that begins with the response to your request.
@@ -55,7 +55,8 @@ extension Session {
         next: Pages<Page>.Next? = nil
     ) -> Pages<Page> {
         Pages(next: next ?? { _, response in response.link(relation: "next") }) { url in
-            await self.request(PageRequest(convertible: convertible, url: url), interceptor: interceptor).validate()
+            let page = ModifiedRequest(convertible: convertible) { if let url { $0.url = url } }
+            return await self.request(page, interceptor: interceptor).validate()
                 .serializingDecodable(Page.self, decoder: decoder).response
         }
     }
@@ -80,13 +81,8 @@ public struct Pages<Page: Decodable & Sendable>: AsyncSequence, Sendable {
 
     typealias Fetch = @Sendable (_ url: URL?) async -> SerializedResponse<DataRequest, Page, RequestError>
 
-    private let next: Next
-    private let fetch: Fetch
-
-    init(next: @escaping Next, fetch: @escaping Fetch) {
-        self.next = next
-        self.fetch = fetch
-    }
+    fileprivate let next: Next
+    fileprivate let fetch: Fetch
 
     /// The same pages with their responses, such as `response.headers["X-Total-Count"]`.
     ///
@@ -198,18 +194,5 @@ extension Origin {
     /// Whether another origin is the same, or has the same host with TLS, both with their default ports.
     fileprivate func isSame(or other: Origin) -> Bool {
         self == other || isInsecure && !other.isInsecure && host == other.host && port == 80 && other.port == 443
-    }
-}
-
-/// The request for a page.
-private struct PageRequest: HTTPRequestConvertible {
-    let convertible: any HTTPRequestConvertible
-    /// The URL of the page; `nil` for the first page.
-    let url: URL?
-
-    func asHTTPRequest() throws -> HTTPRequest {
-        var request = try convertible.asHTTPRequest()
-        if let url { request.url = url }
-        return request
     }
 }

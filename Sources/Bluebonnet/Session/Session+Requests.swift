@@ -28,8 +28,7 @@ extension Session {
     ) -> DataRequest {
         guard requestModifier == nil, let url = ComposedRequest.url(fromURLOrText: convertible) else {
             return request(
-                ComposedRequest(
-                    url: convertible, method: method, headers: headers, requestModifier: requestModifier, encode: nil),
+                ComposedRequest(url: convertible, method: method, headers: headers, requestModifier: requestModifier),
                 interceptor: interceptor)
         }
         // Without a modifier, the request is created here. Storing its parts first takes 900 instructions more.
@@ -153,8 +152,7 @@ extension Session {
         requestModifier: RequestModifier? = nil
     ) -> DataStreamRequest {
         streamRequest(
-            ComposedRequest(
-                url: convertible, method: method, headers: headers, requestModifier: requestModifier, encode: nil),
+            ComposedRequest(url: convertible, method: method, headers: headers, requestModifier: requestModifier),
             automaticallyCancelOnStreamError: automaticallyCancelOnStreamError, interceptor: interceptor)
     }
 
@@ -237,8 +235,7 @@ extension Session {
         to destination: DownloadRequest.Destination = .temporary
     ) -> DownloadRequest {
         download(
-            ComposedRequest(
-                url: convertible, method: method, headers: headers, requestModifier: requestModifier, encode: nil),
+            ComposedRequest(url: convertible, method: method, headers: headers, requestModifier: requestModifier),
             interceptor: interceptor, to: destination)
     }
 

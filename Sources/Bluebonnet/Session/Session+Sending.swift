@@ -383,7 +383,7 @@ extension DataRequest {
         let response = await task.response.decoding(with: core.context.configuration.decoder)
         guard let error = response.error else { return response }
         guard case .validation(.unacceptableStatusCode) = error.kind else { throw error }
-        return response.replacingResult(with: .success(response.data ?? Data()))
+        return response.with(.success(response.data ?? Data()))
     }
 }
 
@@ -420,7 +420,7 @@ extension SerializedResponse where Source == DataRequest, Success == Data, Failu
     public func json<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, decoder: (any DataDecoder)? = nil
     ) throws(RequestError) -> Value {
-        try serialized(by: DecodableResponseSerializer(decoder: decoder ?? self.decoder ?? JSONDecoder()))
+        try serialized(by: DecodableResponseSerializer(decoder: decoder ?? attempt.decoder ?? JSONDecoder()))
     }
 
     /// Decodes the body as text, whose encoding is found as ``StringResponseSerializer`` does.

@@ -107,8 +107,8 @@ extension Session {
     ) -> UploadRequest {
         request(
             ComposedRequest(
-                url: convertible, method: method, headers: headers, body: body, requestModifier: requestModifier,
-                encode: nil), interceptor: interceptor)
+                url: convertible, method: method, headers: headers, body: body, requestModifier: requestModifier),
+            interceptor: interceptor)
     }
 
     // MARK: With a request
@@ -192,19 +192,7 @@ extension Session {
         _ body: RequestBody, with convertible: any HTTPRequestConvertible,
         interceptor: (any RequestInterceptor)? = nil
     ) -> UploadRequest {
-        request(UploadingRequest(body: body, convertible: convertible), interceptor: interceptor)
-    }
-}
-
-/// A request whose body is replaced.
-private struct UploadingRequest: HTTPRequestConvertible {
-    let body: RequestBody
-    let convertible: any HTTPRequestConvertible
-
-    func asHTTPRequest() throws -> HTTPRequest {
-        var request = try convertible.asHTTPRequest()
-        request.body = body
-        return request
+        request(ModifiedRequest(convertible: convertible) { $0.body = body }, interceptor: interceptor)
     }
 }
 

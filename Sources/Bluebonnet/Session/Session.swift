@@ -170,11 +170,6 @@ public actor Session {
     /// The monitors that receive the events of every request.
     public nonisolated var eventMonitors: [any RequestEventHandler] { context.eventMonitors }
 
-    /// The session's monitors, combined into one monitor.
-    package nonisolated var eventMonitor: CompositeEventMonitor {
-        CompositeEventMonitor(monitors: context.eventMonitors)
-    }
-
     /// Whether a request starts automatically when you call a `serializing…` method or begin to read a stream.
     public nonisolated var startRequestsImmediately: Bool { context.startsRequestsImmediately }
 

@@ -34,6 +34,9 @@ public struct SerializedResponse<Source: SerializingRequest, Success: Sendable, 
     /// For example, there are no metrics if the cache provides the response without a request to the server.
     public var metrics: TransferMetrics? { attempt.metrics }
 
+    /// The last attempt, which all responses of the request share.
+    let attempt: CompletedAttempt
+
     /// The duration of the serialization, including the preprocessor.
     ///
     /// For a download, the duration also includes the time to read the file.
@@ -42,11 +45,7 @@ public struct SerializedResponse<Source: SerializingRequest, Success: Sendable, 
     /// The value or the error.
     public let result: Result<Success, Failure>
 
-    /// The last attempt, which all responses of the request share.
-    private let attempt: CompletedAttempt
-
     var attempts: Int { attempt.attempts }
-    var decoder: (any DataDecoder)? { attempt.decoder }
 
     @inline(__always)
     init(attempt: CompletedAttempt, serializationDuration: Duration, result: Result<Success, Failure>) {
@@ -116,9 +115,8 @@ public struct SerializedResponse<Source: SerializingRequest, Success: Sendable, 
         Self(attempt: attempt.decoding(with: decoder), serializationDuration: serializationDuration, result: result)
     }
 
-    func replacingResult(with result: Result<Success, Failure>) -> Self { with(result) }
-
-    private func with<NewSuccess, NewFailure>(
+    /// Returns the response with another result.
+    func with<NewSuccess, NewFailure>(
         _ result: Result<NewSuccess, NewFailure>
     ) -> SerializedResponse<Source, NewSuccess, NewFailure> {
         SerializedResponse<Source, NewSuccess, NewFailure>(

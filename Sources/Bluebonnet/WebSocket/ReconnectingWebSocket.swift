@@ -40,19 +40,10 @@ public struct ReconnectingWebSocket: Sendable {
         case disconnected(RequestError?, reconnectingAfter: Duration)
     }
 
+    let reconnection: WebSocketReconnection
+    let timing: EventSource.Timing
+    let makeRequest: @Sendable () -> WebSocketRequest
     private let shared = Shared()
-    private let reconnection: WebSocketReconnection
-    private let timing: EventSource.Timing
-    private let makeRequest: @Sendable () -> WebSocketRequest
-
-    init(
-        _ reconnection: WebSocketReconnection, timing: EventSource.Timing,
-        makeRequest: @escaping @Sendable () -> WebSocketRequest
-    ) {
-        self.reconnection = reconnection
-        self.timing = timing
-        self.makeRequest = makeRequest
-    }
 
     /// The events of the socket.
     ///

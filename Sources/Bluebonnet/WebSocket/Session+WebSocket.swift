@@ -21,8 +21,7 @@ extension Session {
         interceptor: (any RequestInterceptor)? = nil, requestModifier: RequestModifier? = nil
     ) -> WebSocketRequest {
         webSocket(
-            ComposedRequest(
-                url: convertible, method: .get, headers: headers, requestModifier: requestModifier, encode: nil),
+            ComposedRequest(url: convertible, method: .get, headers: headers, requestModifier: requestModifier),
             protocols: protocols, configuration: configuration, interceptor: interceptor)
     }
 
@@ -71,8 +70,7 @@ extension Session {
         interceptor: (any RequestInterceptor)? = nil, requestModifier: RequestModifier? = nil
     ) -> ReconnectingWebSocket {
         reconnectingWebSocket(
-            ComposedRequest(
-                url: convertible, method: .get, headers: headers, requestModifier: requestModifier, encode: nil),
+            ComposedRequest(url: convertible, method: .get, headers: headers, requestModifier: requestModifier),
             protocols: protocols, configuration: configuration, reconnection: reconnection, interceptor: interceptor)
     }
 
@@ -92,7 +90,7 @@ extension Session {
         configuration: WebSocketRequest.Configuration = WebSocketRequest.Configuration(),
         reconnection: WebSocketReconnection = WebSocketReconnection(), interceptor: (any RequestInterceptor)? = nil
     ) -> ReconnectingWebSocket {
-        ReconnectingWebSocket(reconnection, timing: EventSource.Timing(sleep: context.sleep)) { [self] in
+        ReconnectingWebSocket(reconnection: reconnection, timing: EventSource.Timing(sleep: context.sleep)) { [self] in
             webSocket(convertible, protocols: protocols, configuration: configuration, interceptor: interceptor)
         }
     }

@@ -92,10 +92,3 @@ struct WebSocketFrameWriter: ~Copyable {
         WebSocketMask.frame(first, payload, key: makeKey())
     }
 }
-
-extension [UInt8] {
-    /// Appends the last bytes of a number, the most significant byte first.
-    mutating func append(bigEndian value: UInt64, size: Int) {
-        for index in (0..<size).reversed() { append(UInt8(truncatingIfNeeded: value >> UInt64(8 * index))) }
-    }
-}

@@ -17,11 +17,7 @@ public enum WebSocketMessage: Hashable, Sendable {
 
     /// Decodes the bytes of the message.
     func decoded<Value: Decodable & Sendable>(by decoder: any DataDecoder) throws(RequestError) -> Value {
-        do {
-            return try decoder.decode(Value.self, from: payload)
-        } catch {
-            throw RequestError(.serialization(.decodingFailed), underlying: error)
-        }
+        try RequestError.wrapping(.serialization(.decodingFailed)) { try decoder.decode(Value.self, from: payload) }
     }
 }
 

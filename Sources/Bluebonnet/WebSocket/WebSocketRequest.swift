@@ -33,8 +33,10 @@ public actor WebSocketRequest: Request {
         context: SessionContext, interceptor: (any RequestInterceptor)?
     ) {
         let connection = WebSocketConnection(configuration, protocols, context)
-        let handshake = WebSocketHandshakeRequest(
-            convertible: convertible, connection: connection)
+        let handshake = ModifiedRequest(convertible: convertible) { request in
+            request.url = request.url.withWebScheme
+            for field in try connection.handshakeFields() { request.headers.update(field) }
+        }
         self.connection = connection
         let core = RequestCore(
             convertible: handshake, context: context, sink: connection, interceptor: interceptor)
@@ -120,19 +122,6 @@ public actor WebSocketRequest: Request {
 extension WebSocketRequest {
     /// The value of `Sec-WebSocket-Accept` for a key, for servers in tests.
     package static func accept(for key: String) -> String { WebSocketHandshake.accept(for: key) }
-}
-
-/// Creates the request of each handshake.
-private struct WebSocketHandshakeRequest: HTTPRequestConvertible {
-    let convertible: any HTTPRequestConvertible
-    let connection: WebSocketConnection
-
-    func asHTTPRequest() throws -> HTTPRequest {
-        var request = try convertible.asHTTPRequest()
-        request.url = request.url.withWebScheme
-        for field in try connection.handshakeFields() { request.headers.update(field) }
-        return request
-    }
 }
 
 extension URL {

@@ -78,9 +78,7 @@ enum WebSocketState: Equatable {
 
     /// The bytes of a ping, by which its pong is recognized.
     static func payload(ofPing id: UInt64) -> Data {
-        var bytes: [UInt8] = []
-        bytes.append(bigEndian: id, size: 8)
-        return Data(bytes)
+        Data(stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: id >> UInt64($0)) })
     }
 
     /// The user wants to close the connection; only the first request counts.

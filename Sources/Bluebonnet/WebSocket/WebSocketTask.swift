@@ -150,12 +150,7 @@ public struct WebSocketTask: Sendable {
     public func send<Value: Encodable>(json value: Value, encoder: JSONEncoder = JSONEncoder())
         async throws(RequestError)
     {
-        let data: Data
-        do {
-            data = try encoder.encode(value)
-        } catch {
-            throw RequestError(.parameterEncoding(.encoderFailed), underlying: error)
-        }
+        let data = try RequestError.wrapping(.parameterEncoding(.encoderFailed)) { try encoder.encode(value) }
         try await send(.text(String(decoding: data, as: UTF8.self)))
     }
 

@@ -11,7 +11,8 @@ struct AuthenticationInterceptorTests {
         let authenticator = TokenAuthenticator()
         let transport = TokenFixture.transport(accepting: 1)
         let session = Session(
-            interceptor: .authentication(using: authenticator, credential: Token(number: 1)), transport: transport)
+            interceptor: AuthenticationInterceptor(authenticator: authenticator, credential: Token(number: 1)),
+            transport: transport)
         #expect(try await session.request(TokenFixture.url).validate().serializingString().value == "data")
         #expect(transport.requests.map { $0.headers["Authorization"] } == ["Bearer token-1"])
         #expect(authenticator.refreshCount == 0)
@@ -45,7 +46,7 @@ struct AuthenticationInterceptorTests {
     @Test func `a 401 without validation is a response like any other`() async throws {
         let authenticator = TokenAuthenticator()
         let session = Session(
-            interceptor: .authentication(using: authenticator, credential: Token(number: 1)),
+            interceptor: AuthenticationInterceptor(authenticator: authenticator, credential: Token(number: 1)),
             transport: TokenFixture.transport(accepting: 2))
         let response = await session.request(TokenFixture.url).serializingData(emptyResponseCodes: [401]).response
         #expect(response.response?.statusCode == 401 && response.error == nil)
@@ -55,7 +56,7 @@ struct AuthenticationInterceptorTests {
     @Test func `other failures do not trigger a refresh`() async throws {
         let authenticator = TokenAuthenticator()
         let session = Session(
-            interceptor: .authentication(using: authenticator, credential: Token(number: 1)),
+            interceptor: AuthenticationInterceptor(authenticator: authenticator, credential: Token(number: 1)),
             transport: StubTransport { _ in .status(500) })
         let error = await error(session.request(TokenFixture.url).validate().serializingString())
         #expect(error?.kind == .validation(.unacceptableStatusCode(500)))
@@ -93,7 +94,8 @@ struct AuthenticationInterceptorTests {
     @Test func `retries are limited if an authenticator never recognizes its credential`() async throws {
         let transport = StubTransport { _ in .status(401) }
         let session = Session(
-            interceptor: .authentication(using: ForgetfulAuthenticator(), credential: Token(number: 1)),
+            interceptor: AuthenticationInterceptor(
+                authenticator: ForgetfulAuthenticator(), credential: Token(number: 1)),
             transport: transport)
         let refused = await error(session.request(TokenFixture.url).validate().serializingString())
         #expect(refused?.underlying as? AuthenticationError == .excessiveRefresh)
@@ -111,7 +113,7 @@ struct AuthenticationInterceptorTests {
             return Token(number: token.number + 1)
         }
         let session = Session(
-            interceptor: .authentication(using: authenticator, credential: Token(number: 1)),
+            interceptor: AuthenticationInterceptor(authenticator: authenticator, credential: Token(number: 1)),
             transport: TokenFixture.transport(accepting: 2))
         let first = await error(session.request(TokenFixture.url).validate().serializingString())
         #expect(first?.underlying as? TestFailure == TestFailure("not now"))
@@ -133,7 +135,8 @@ struct AuthenticationInterceptorTests {
         let (gate, begun) = (Gate(), Gate())
         let transport = TokenFixture.transport(accepting: 2)
         let session = Session(
-            interceptor: .authentication(using: held(gate, begun: begun), credential: Token(number: 1)),
+            interceptor: AuthenticationInterceptor(
+                authenticator: held(gate, begun: begun), credential: Token(number: 1)),
             transport: transport)
         let first = session.request(TokenFixture.url).validate().serializingString()
         await begun.wait()
@@ -168,7 +171,8 @@ struct AuthenticationInterceptorTests {
             return .status(request.headers["Authorization"] == nil ? 401 : 200)
         }
         let session = Session(
-            interceptor: .authentication(using: authenticator, credential: Token(number: 1)), transport: transport)
+            interceptor: AuthenticationInterceptor(authenticator: authenticator, credential: Token(number: 1)),
+            transport: transport)
         let refused = await error(session.request(TokenFixture.url).validate().serializingString())
         #expect(refused?.kind == .validation(.unacceptableStatusCode(401)))
         #expect(authenticator.refreshCount == 0)
@@ -182,8 +186,8 @@ struct AuthenticationInterceptorTests {
         let (gate, begun) = (Gate(), Gate())
         let authenticator = held(gate, begun: begun)
         let session = Session(
-            interceptor: .authentication(
-                using: authenticator, credential: Token(number: 1, requiresRefresh: isKnown)),
+            interceptor: AuthenticationInterceptor(
+                authenticator: authenticator, credential: Token(number: 1, requiresRefresh: isKnown)),
             transport: TokenFixture.transport(accepting: 2))
         let tasks = (0..<3).map { _ in session.request(TokenFixture.url).validate().serializingString() }
         await begun.wait()
@@ -201,7 +205,8 @@ struct AuthenticationInterceptorTests {
         let (gate, begun) = (Gate(), Gate())
         let authenticator = held(gate, begun: begun)
         let session = Session(
-            interceptor: .authentication(using: authenticator, credential: Token(number: 1, requiresRefresh: true)),
+            interceptor: AuthenticationInterceptor(
+                authenticator: authenticator, credential: Token(number: 1, requiresRefresh: true)),
             transport: TokenFixture.transport(accepting: 2))
         let task = session.request(TokenFixture.url).validate().serializingString()
         await begun.wait()
@@ -216,8 +221,8 @@ struct AuthenticationInterceptorTests {
         let (gate, begun) = (Gate(), Gate())
         defer { gate.open() }
         let session = Session(
-            interceptor: .authentication(
-                using: held(gate, begun: begun), credential: Token(number: 1, requiresRefresh: true)),
+            interceptor: AuthenticationInterceptor(
+                authenticator: held(gate, begun: begun), credential: Token(number: 1, requiresRefresh: true)),
             transport: TokenFixture.transport(accepting: 2))
         let tasks = (0..<100).map { _ in session.request(TokenFixture.url).validate().serializingString() }
         await begun.wait()

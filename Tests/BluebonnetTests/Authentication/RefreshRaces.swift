@@ -84,7 +84,8 @@ struct RefreshRaces {
             return .status(401)
         }
         let session = Session(
-            interceptor: .authentication(using: authenticator, credential: Token(number: 1)), transport: transport)
+            interceptor: AuthenticationInterceptor(authenticator: authenticator, credential: Token(number: 1)),
+            transport: transport)
         let tasks = (0..<100).map { _ in
             session.request("http://api.example/late").validate().serializingString()
         }

@@ -86,7 +86,7 @@ import Testing
         _ = state.refreshed(1, version: 10)
         if let failedAt = row.failedAt {
             _ = state.adapting(requiresRefresh: true, isFresh: false, now: .zero)
-            _ = state.refreshFailed(2, version: failedAt)
+            _ = state.refreshed(2, version: failedAt, failed: true)
         }
         let action = state.refused(
             isAuthenticated: row.isAuthenticated, version: row.version, isRepeated: row.isRepeated,
@@ -97,7 +97,7 @@ import Testing
     @Test func `a failed refresh does not prevent the next refresh`() {
         var state = state()
         _ = state.adapting(requiresRefresh: true, isFresh: false, now: .zero)
-        let isNews = state.refreshFailed(1, version: 1)
+        let isNews = state.refreshed(1, version: 1, failed: true)
         let next = state.adapting(requiresRefresh: true, isFresh: false, now: .zero)
         #expect(isNews && next == .refresh(2))
     }
@@ -112,7 +112,7 @@ import Testing
         ]
         #expect(actions == [.proceed, .refresh(2)])
         var late = state
-        let (succeeded, failed) = (late.refreshed(1, version: 2), late.refreshFailed(1, version: 3))
+        let (succeeded, failed) = (late.refreshed(1, version: 2), late.refreshed(1, version: 3, failed: true))
         #expect(!succeeded && !failed && late == state)
     }
 

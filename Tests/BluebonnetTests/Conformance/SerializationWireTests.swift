@@ -81,7 +81,8 @@ struct `Conformance of serializers` {
         let url = try server.url("/stored/\(UUID().uuidString)")
         let put = Session.conformance.request(url, method: .put, parameters: sent, encoder: encoder)
         #expect(try await server.answer(put).status == 201)
-        let value = try await Session.conformance.request(url).serializingPropertyList(Slideshow.self).value
+        let value = try await Session.conformance.request(url)
+            .serializingDecodable(Slideshow.self, decoder: PropertyListDecoder()).value
         #expect(value == sent)
         #expect(try await server.answer(Session.conformance.request(url, method: .delete)).status == 204)
     }

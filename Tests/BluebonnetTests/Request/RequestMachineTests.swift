@@ -163,7 +163,9 @@ extension RequestMachine<Int> {
         case .accepted: return accepted(Self.response, fileBody: nil).0 == nil ? "no exchange" : "exchange"
         case .retried: return retried() == nil ? "do not retry" : "retry"
         case .adapting: return "adapt attempt +\(adapting(Self.request, hasAdapters: true).attempts - record.attempts)"
-        case .attemptEnded: return "judge \(attemptEnded(nil).isCancelled ? "a cancelled" : "an") attempt"
+        case .attemptEnded:
+            _ = attemptEnded(nil)
+            return "judge \(isCancelled ? "a cancelled" : "an") attempt"
         case .serializationBegan: return "serve \(serializationBegan().array.count)"
         case .served:
             let attempt = CompletedAttempt(request: nil, outcome: nil, error: nil, attempts: 1)

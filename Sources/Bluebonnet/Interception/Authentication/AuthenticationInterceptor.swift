@@ -259,7 +259,7 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
             failure = nil
             answerWaiters(with: .replaced(byRefresh: true))
         case .failure(let error):
-            guard state.refreshFailed(number, version: version) else { return }
+            guard state.refreshed(number, version: version, failed: true) else { return }
             failure = error
             answerWaiters(with: .failed(error))
         }
@@ -278,24 +278,6 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
     private static func time<C: Clock<Duration>>(of clock: C) -> @Sendable () -> Duration {
         let start = clock.now
         return { start.duration(to: clock.now) }
-    }
-}
-
-extension RequestInterceptor {
-    /// An interceptor that authenticates requests.
-    ///
-    /// - Parameters:
-    ///   - authenticator: The authenticator that applies and refreshes the credential.
-    ///   - credential: The initial credential; `nil` by default.
-    ///   - refreshWindow: The limit on how often the credential is refreshed. The default is 5 times in 30 seconds.
-    ///     With `nil`, only the limit of 20 rejections for each request applies.
-    /// - Returns: An interceptor that uses the authenticator.
-    package static func authentication<AuthenticatorType: Authenticator>(
-        using authenticator: AuthenticatorType, credential: AuthenticatorType.Credential? = nil,
-        refreshWindow: RefreshWindow? = RefreshWindow()
-    ) -> Self where Self == AuthenticationInterceptor<AuthenticatorType> {
-        AuthenticationInterceptor(
-            authenticator: authenticator, credential: credential, refreshWindow: refreshWindow)
     }
 }
 

@@ -97,19 +97,11 @@ struct RefreshState: Equatable {
 
     // MARK: The credential
 
-    /// Handles the result of a refresh; returns whether to use its credential from now on.
-    mutating func refreshed(_ number: Int, version: UInt64) -> Bool {
+    /// Handles the end of a refresh; returns whether to use its credential from now on, or to report its failure.
+    mutating func refreshed(_ number: Int, version: UInt64, failed: Bool = false) -> Bool {
         guard phase == .refreshing(number) else { return false }
         phase = .idle
-        replacedAt = version
-        return true
-    }
-
-    /// Handles the failure of a refresh; returns whether to report it.
-    mutating func refreshFailed(_ number: Int, version: UInt64) -> Bool {
-        guard phase == .refreshing(number) else { return false }
-        phase = .idle
-        failedAt = version
+        if failed { failedAt = version } else { replacedAt = version }
         return true
     }
 

@@ -55,11 +55,7 @@ struct RedirectChain: Sendable {
         if let proposal, Origin(of: proposal.url) != origin { request.removeSecrets(of: proposal) }
         if Origin(of: current.url) != origin { hasLeftOrigin = true }
         request.omitsSessionSecrets = hasLeftOrigin
-        do throws(RequestError) {
-            try request.validate()
-        } catch {
-            throw RequestError(.redirect(.invalidRequest), underlying: error)
-        }
+        try RequestError.wrapping(.redirect(.invalidRequest)) { try request.validate() }
         if let reason = refusalReason(to: request, at: origin) { throw RequestError(.redirect(reason)) }
         note(VisitedRequest(request))
         count += 1

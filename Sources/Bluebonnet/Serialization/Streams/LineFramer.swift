@@ -237,12 +237,6 @@ private struct LineScan {
     private static let lineFeed = UInt8(ascii: "\n")
     private static let carriageReturn = UInt8(ascii: "\r")
 
-    init(start: Int, nextLineFeed: Int, isAfterReturn: Bool) {
-        self.start = start
-        self.nextLineFeed = nextLineFeed
-        self.isAfterReturn = isAfterReturn
-    }
-
     /// Searches the chunk.
     mutating func run(_ bytes: Span<UInt8>, endsAtReturn: Bool) {
         let size = bytes.count

@@ -47,13 +47,9 @@ public struct ServerSentEvent: Hashable, Sendable {
     public func decodeData<Value: Decodable>(
         as type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder()
     ) throws(RequestError) -> Value {
-        do {
-            return try decoder.decode(type, from: Data(data.utf8))
-        } catch {
-            throw RequestError(
-                .serialization(.decodingFailed), detail: "the data of an event \(event.debugDescription)",
-                underlying: error)
-        }
+        try RequestError.wrapping(
+            .serialization(.decodingFailed), detail: "the data of an event \(event.debugDescription)"
+        ) { try decoder.decode(type, from: Data(data.utf8)) }
     }
 }
 

@@ -104,18 +104,13 @@ final class BodyFanOut: BodyReceiver {
         return id
     }
 
-    /// Releases a place that no reader has used.
-    fileprivate func leavePlace(cancelsRequest: Bool) {
-        leave { $0.placeLeft(cancelsRequest: cancelsRequest) }
-    }
-
     /// Stops reading.
     func leave(_ id: ReaderID) {
         state.withLock { $0.takeWaiting(id) }?.resume()
         leave { $0.left(id) }
     }
 
-    private func leave(_ change: (inout BodyFanOutState) -> BodyFanOutState.LeaveAction) {
+    fileprivate func leave(_ change: (inout BodyFanOutState) -> BodyFanOutState.LeaveAction) {
         let (effect, _): ((@Sendable () -> Void)?, PieceQueue) = state.withLock { state in
             // The pieces are released without the lock, because the bytes of a transport may have a custom deallocator.
             let pieces = state.body.pieces
@@ -188,28 +183,11 @@ final class BodyPlace: Sendable {
     }
 
     deinit {
-        if !isUsed.isTaken { body.leavePlace(cancelsRequest: cancelsRequest) }
+        if !isUsed.isTaken { body.leave { $0.placeLeft(cancelsRequest: cancelsRequest) } }
     }
 
     /// Uses the place, and returns whether this call was the first.
     fileprivate func take() -> Bool { isUsed.take() }
-}
-
-/// The settings of a sequence that reads a streamed body.
-struct BodyReading: Sendable {
-    let request: DataStreamRequest
-    let cancelsRequest: Bool
-    let place: BodyPlace?
-    /// Keeps the body available while the sequence exists, even if the task was released.
-    let lifetime: DataStreamTask.Lifetime
-
-    /// Adds a reader and then starts the request, so that the reader receives the whole body.
-    func begin() -> StreamReader {
-        let reader = StreamReader(of: request, cancelsRequest: cancelsRequest, place: place)
-        // A task that is already cancelled will not read anything. Other readers continue.
-        if cancelsRequest, Task.isCancelled { reader.leave() } else { request.core.observe(request) }
-        return reader
-    }
 }
 
 extension DataStreamRequest {
@@ -224,7 +202,7 @@ final class StreamReader: Sendable {
     let request: DataStreamRequest
     private let id: BodyFanOut.ReaderID
 
-    fileprivate init(of request: DataStreamRequest, cancelsRequest: Bool, place: BodyPlace?) {
+    init(of request: DataStreamRequest, cancelsRequest: Bool, place: BodyPlace?) {
         self.request = request
         id = request.body.join(cancelsRequest: cancelsRequest, place: place)
     }

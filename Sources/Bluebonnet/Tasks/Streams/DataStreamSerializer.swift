@@ -75,11 +75,7 @@ public struct DecodableStreamSerializer<Value: Decodable & Sendable>: DataStream
     ///   the underlying error.
     public func serialize(_ data: Data) async throws -> Value {
         let data = try dataPreprocessor.preprocess(data)
-        do {
-            return try decoder.decode(Value.self, from: data)
-        } catch {
-            throw RequestError(.serialization(.decodingFailed), underlying: error)
-        }
+        return try RequestError.wrapping(.serialization(.decodingFailed)) { try decoder.decode(Value.self, from: data) }
     }
 }
 

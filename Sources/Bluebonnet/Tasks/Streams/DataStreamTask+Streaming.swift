@@ -130,8 +130,8 @@ extension DataStreamTask {
         _ automaticallyCancelling: Bool?, framer: @escaping @Sendable (HTTPResponse?) -> Framer,
         transform: @escaping BodyEventSource<Framer, Success, Failure>.Transform
     ) -> StreamOf<DataStreamRequest.Stream<Success, Failure>> {
-        let reading = reading(automaticallyCancelling: automaticallyCancelling)
-        return StreamOf { BodyEventSource(reading.begin(), makeFramer: framer, transform: transform) }
+        let task = with(automaticallyCancelling: automaticallyCancelling)
+        return StreamOf { BodyEventSource(task.begin(), makeFramer: framer, transform: transform) }
     }
 }
 
@@ -172,7 +172,7 @@ private actor BodyEventSource<Framer: BodyFramer, Success: Sendable, Failure: Er
     private func nextEvent() async -> Element? {
         while !isComplete {
             if let result = await nextResult() {
-                if let events = request.core.events { report(events, of: result) }
+                request.core.events?.streamed(result.mapError { .wrappingSerializer($0) })
                 if case .failure(let error) = result, request.automaticallyCancelOnStreamError {
                     request.cancel()
                     // After the last element, the request may have finished before.
@@ -189,15 +189,6 @@ private actor BodyEventSource<Framer: BodyFramer, Success: Sendable, Failure: Er
             return Element(event: .complete(completion), request: request)
         }
         return nil
-    }
-
-    private func report(_ events: RequestEvents, of result: Result<Success, Failure>) {
-        switch result {
-        case .success(let value): events.streamed(Result<Success, RequestError>.success(value))
-        case .failure(let error):
-            guard let error = error as? RequestError else { return }
-            events.streamed(Result<Success, RequestError>.failure(error))
-        }
     }
 
     /// Returns the next element or an error, or `nil` if more bytes were received or the body is complete.

@@ -21,7 +21,8 @@ public struct DataStreamTask: Sendable {
     /// The request whose response this task reads.
     public let request: DataStreamRequest
 
-    let automaticallyCancelling: Bool
+    private(set) var automaticallyCancelling: Bool
+    /// Keeps the body available while a sequence exists, even if the task was released.
     private let lifetime: Lifetime
     private let place: BodyPlace?
 
@@ -96,11 +97,19 @@ public struct DataStreamTask: Sendable {
         request.resume()
     }
 
-    /// Returns the settings for a sequence that reads the body.
-    func reading(automaticallyCancelling: Bool? = nil) -> BodyReading {
-        BodyReading(
-            request: request, cancelsRequest: automaticallyCancelling ?? self.automaticallyCancelling, place: place,
-            lifetime: lifetime)
+    /// Returns the same task with another setting, unless it is `nil`.
+    func with(automaticallyCancelling: Bool?) -> DataStreamTask {
+        var task = self
+        if let automaticallyCancelling { task.automaticallyCancelling = automaticallyCancelling }
+        return task
+    }
+
+    /// Adds a reader and then starts the request, so that the reader receives the whole body.
+    func begin() -> StreamReader {
+        let reader = StreamReader(of: request, cancelsRequest: automaticallyCancelling, place: place)
+        // A task that is already cancelled will not read anything. Other readers continue.
+        if automaticallyCancelling, Task.isCancelled { reader.leave() } else { request.core.observe(request) }
+        return reader
     }
 
     /// Ends the request when the task and its sequences are released, if the task started it and no reader read the
@@ -140,7 +149,7 @@ extension DataStreamTask {
     /// - The `charset` is not available on this system, and the text is not well-formed UTF-8. The error is
     ///   `.serialization(.stringSerializationFailed)`.
     public var lines: some AsyncSequence<String, RequestError> & Sendable {
-        FramedBody(reading: reading()) { TextLineFramer(charset: $0?.textEncoding) }
+        FramedBody(task: self) { TextLineFramer(charset: $0?.textEncoding) }
     }
 
     /// Returns a sequence of the values in a newline-delimited JSON body.
@@ -164,7 +173,7 @@ extension DataStreamTask {
     ) -> Decodables<Value> {
         let decoder = decoder ?? request.sessionDecoder
         return Decodables(
-            body: FramedBody(reading: reading()) { _ in NewlineDelimitedJSON(of: type, decoder: decoder) })
+            body: FramedBody(task: self) { _ in NewlineDelimitedJSON(of: type, decoder: decoder) })
     }
 
     /// A sequence of decoded values, which ``decodables(of:decoder:)`` returns.
@@ -210,7 +219,7 @@ extension DataStreamTask {
     /// The loop throws a ``RequestError`` if the request fails. It throws `.invalidResponse(.bodyTooLarge)` if a line
     /// or the data of an event is longer than 16 MiB.
     public var serverSentEvents: some AsyncSequence<ServerSentEvent, RequestError> & Sendable {
-        FramedBody(reading: reading()) { _ in ServerSentEventParser() }
+        FramedBody(task: self) { _ in ServerSentEventParser() }
     }
 }
 
@@ -223,13 +232,13 @@ extension DataStreamTask {
     ///
     /// The size of a piece depends on the network. A piece is never empty, and its size can be up to a few hundred KiB.
     /// The loop throws a ``RequestError`` if the request fails.
-    public var bytes: Bytes { Bytes(reading: reading()) }
+    public var bytes: Bytes { Bytes(task: self) }
 
     /// The bytes of a response body, as a sequence of `Data` pieces.
     ///
     /// The size of a piece depends on the network. A piece is never empty, and its size can be up to a few hundred KiB.
     public struct Bytes: AsyncSequence, Sendable {
-        let reading: BodyReading
+        let task: DataStreamTask
 
         /// Creates an iterator, which is a new reader of the body, and starts the request.
         ///
@@ -237,7 +246,7 @@ extension DataStreamTask {
         /// call ``DataStreamTask/resume()``.
         ///
         /// - Returns: The iterator, which reads the body until it is released.
-        public func makeAsyncIterator() -> Iterator { Iterator(reader: reading.begin()) }
+        public func makeAsyncIterator() -> Iterator { Iterator(reader: task.begin()) }
 
         /// The iterator of the pieces.
         public struct Iterator: AsyncIteratorProtocol {
@@ -272,12 +281,12 @@ private struct FramedBody<Framer: BodyFramer>: AsyncSequence, Sendable {
     typealias Element = Framer.Element
     typealias Failure = RequestError
 
-    let reading: BodyReading
+    let task: DataStreamTask
     /// Creates the framer when the head is known.
     let makeFramer: @Sendable (HTTPResponse?) -> Framer
 
     func makeAsyncIterator() -> Iterator {
-        Iterator(reader: FramedReader(reading.begin(), makeFramer: makeFramer))
+        Iterator(reader: FramedReader(task.begin(), makeFramer: makeFramer))
     }
 
     struct Iterator: AsyncIteratorProtocol {
