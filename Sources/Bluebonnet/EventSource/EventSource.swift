@@ -44,6 +44,7 @@ public struct EventSource: AsyncSequence, Sendable {
     /// The reconnection settings.
     package private(set) var configuration = Configuration()
 
+    /// The functions for waiting and for random numbers.
     var timing = Timing()
     /// Opens a connection; the reader's task calls it for one connection after the other.
     let open: Open

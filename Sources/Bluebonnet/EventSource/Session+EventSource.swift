@@ -75,6 +75,7 @@ extension Session {
     ) -> EventSource {
         let idle = self.configuration.timeouts.idle
         return EventSource(configuration: configuration) { [self] fields async throws(RequestError) in
+            // Receives the method of the request.
             let method = Locked(HTTPMethod.get)
             let modified = ModifiedRequest(convertible: convertible) { request in
                 for field in fields { request.headers.update(field) }

@@ -24,7 +24,8 @@ final class FilePlaces: Sendable {
         var waiting: [Int: Resumption<Result<Void, RequestError>>] = [:]
         var order: ArraySlice<Int> = []
 
-        mutating func takes(limit: Int) -> Bool {
+        /// Takes a place if one is free; returns whether it did.
+        mutating func takePlace(limit: Int) -> Bool {
             guard taken < limit else { return false }
             taken += 1
             return true
@@ -60,7 +61,7 @@ final class FilePlaces: Sendable {
     var waiting: Int { waitingCount.load(ordering: .relaxed) }
 
     /// Takes a place if one is free.
-    func free() -> Place? { state.withLock { $0.takes(limit: limit) } ? Place(self) : nil }
+    func free() -> Place? { state.withLock { $0.takePlace(limit: limit) } ? Place(self) : nil }
 
     /// Waits for a place.
     ///
@@ -82,7 +83,7 @@ final class FilePlaces: Sendable {
         let result = await withTaskCancellationHandler {
             await withResumption { resumption in
                 let isFree = state.withLock { state in
-                    if state.takes(limit: limit) { return true }
+                    if state.takePlace(limit: limit) { return true }
                     state.waiting[number] = resumption
                     state.order.append(number)
                     waitingCount.add(1, ordering: .relaxed)

@@ -26,7 +26,7 @@ package final class ReceivedHead: Sendable {
         self.bytes = bytes
     }
 
-    /// Creates a head from its parts, for a response that did not come from a server.
+    /// Creates a head from its parts; `statusLine` is that of the head whose fields are replaced, if there is one.
     package init(statusCode: Int, httpVersion: HTTPVersion, headers: HTTPHeaders, statusLine: [UInt8] = []) {
         self.statusCode = statusCode
         self.httpVersion = httpVersion

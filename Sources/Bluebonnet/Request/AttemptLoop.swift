@@ -244,9 +244,14 @@ struct AttemptLoop: ~Copyable {
         let outcome = outcome.with(redirects.history)
         let isCollected = outcome.error == nil && writer.validated == .wholeResponse
         let progress = TransferProgress(completed: Int64(outcome.body.count), total: Int64(outcome.body.count))
-        let (attempt, responses, updates) = core.report { machine in
+        let (attempt, validators, responses, updates) = core.report { machine in
             let updates = machine.attemptEnded(isCollected ? progress : nil)
-            return (machine.attempt, machine.record.sequences.responses, updates)
+            // The whole setup would be a copy for each attempt.
+            let attempt = (
+                request: machine.record.requests.last, attempts: machine.record.attempts,
+                isCancelled: machine.isCancelled
+            )
+            return (attempt, machine.setup.validators, machine.record.sequences.responses, updates)
         }
         if sendsResponse, let response = outcome.response { responses?.send(response) }
         updates?.send(progress)
@@ -254,7 +259,7 @@ struct AttemptLoop: ~Copyable {
         if attempt.isCancelled {
             if error?.isCancellation != true { error = .cancelled(after: error) }
         } else if isCollected, let response = outcome.response {
-            error = refusal(by: attempt.setup.validators, of: response, to: attempt.request, data: outcome.body)
+            error = refusal(by: validators, of: response, to: attempt.request, data: outcome.body)
         }
         return CompletedAttempt(
             request: attempt.request, outcome: outcome,

@@ -62,14 +62,22 @@ struct ComposedRequest: HTTPRequestConvertible {
 
     func asHTTPRequest() throws -> HTTPRequest {
         var request = HTTPRequest(url: try convertedURL, method: method, headers: headers ?? [:], body: body)
-        var kind = RequestError.Kind.invalidRequest(.conversion)
         do {
             try requestModifier?(&request)
-            kind = .parameterEncoding(.encoderFailed)
+        } catch {
+            throw Self.error(from: error, .invalidRequest(.conversion), request)
+        }
+        do {
             return try encode?(request) ?? request
         } catch {
-            throw (error as? RequestError ?? RequestError(kind, underlying: error)).during(request, attempts: 0)
+            throw Self.error(from: error, .parameterEncoding(.encoderFailed), request)
         }
+    }
+
+    private static func error(
+        from error: any Error, _ kind: RequestError.Kind, _ request: HTTPRequest
+    ) -> RequestError {
+        (error as? RequestError ?? RequestError(kind, underlying: error)).during(request, attempts: 0)
     }
 }
 

@@ -298,11 +298,15 @@ struct RequestMachine<Waiter: Sendable> {
     ///
     /// The method returns the first step of the task, or `nil` if the task is not needed.
     mutating func claimed() -> DriverStart? {
+        switch driver {
+        case .none, .called: break
+        case .running, .waiting, .asking: return nil
+        }
         let start: DriverStart
-        switch (driver, phase) {
-        case (.none, .preparing), (.called, .preparing): start = .prepare
-        case (.none, .exchanging), (.called, .exchanging): start = .await
-        default: return nil
+        switch phase {
+        case .preparing: start = .prepare
+        case .exchanging: start = .await
+        case .idle, .beginning, .deciding, .serializing, .settled: return nil
         }
         driver = .running
         return start

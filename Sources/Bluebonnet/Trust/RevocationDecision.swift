@@ -7,9 +7,15 @@ struct RevocationDecision {
     /// Whether the server's certificate requires a stapled response.
     let demandsStaple: Bool
     /// The results so far.
-    private(set) var isRevoked = false
-    private(set) var leaf = RevocationStatus.bad(.noResponse)
-    private(set) var staple: RevocationStatus?
+    private var isRevoked = false
+    private var leaf: RevocationStatus = .noResponse
+    private var staple: RevocationStatus?
+    private var listsCover = false
+
+    init(requiresPositiveResponse: Bool, demandsStaple: Bool) {
+        self.requiresPositiveResponse = requiresPositiveResponse
+        self.demandsStaple = demandsStaple
+    }
 
     /// Records the status of the server's certificate in the stapled response.
     mutating func noteStaple(_ status: RevocationStatus) {
@@ -17,20 +23,26 @@ struct RevocationDecision {
         note(status)
     }
 
+    /// Records the status of the server's certificate in a responder's response.
+    mutating func noteAnswer(_ status: RevocationStatus) {
+        note(status)
+    }
+
     /// Records the status of each certificate except the root in the lists, starting with the server's certificate.
     mutating func noteLists(_ statuses: [RevocationStatus]) {
-        isRevoked = isRevoked || statuses.contains(.bad(.revoked))
-        if let bad = statuses.first(where: { $0 != .good && $0 != .bad(.noResponse) }) {
+        isRevoked = isRevoked || statuses.contains(.revoked)
+        listsCover = !statuses.isEmpty && statuses.allSatisfy { $0 == .good }
+        if let bad = statuses.first(where: { $0 != .good && $0 != .noResponse }) {
             note(bad)
-        } else if !statuses.isEmpty, statuses.allSatisfy({ $0 == .good }) {
+        } else if listsCover {
             note(.good)
         }
     }
 
-    mutating func note(_ status: RevocationStatus) {
-        if status == .bad(.revoked) { isRevoked = true }
+    private mutating func note(_ status: RevocationStatus) {
+        if status == .revoked { isRevoked = true }
         // A good status stays good, and any status replaces a missing response.
-        if leaf != .good, status != .bad(.noResponse) { leaf = status }
+        if leaf != .good, status != .noResponse { leaf = status }
     }
 
     /// Whether more information would not change the decision.
@@ -42,8 +54,19 @@ struct RevocationDecision {
     /// The reason to refuse the server; `nil` to accept it.
     var refusal: RequestError.RevocationReason? {
         if isRevoked { return .revoked }
-        if demandsStaple, staple != .good { return staple?.refusal ?? .noResponse }
-        return requiresPositiveResponse ? leaf.refusal : nil
+        if demandsStaple, staple != .good { return reason(staple ?? .noResponse) }
+        return requiresPositiveResponse && leaf != .good ? reason(leaf) : nil
+    }
+
+    private func reason(_ status: RevocationStatus) -> RequestError.RevocationReason {
+        switch status {
+        case .good, .noResponse: .noResponse
+        case .revoked: .revoked
+        case .unknown: .unknown
+        case .stale: .stale
+        case .untrustedResponse: .untrustedResponse
+        case .replayedResponse: .replayedResponse
+        }
     }
 }
 
@@ -56,7 +79,7 @@ extension ServerTrust {
 
     /// The status of the server's certificate in the stapled response.
     var stapledStatus: RevocationStatus {
-        guard let stapledResponse, let response = OCSPResponse(stapledResponse) else { return .bad(.noResponse) }
+        guard let stapledResponse, let response = OCSPResponse(stapledResponse) else { return .noResponse }
         return status(in: response)
     }
 
@@ -64,14 +87,12 @@ extension ServerTrust {
     func status(
         in response: OCSPResponse, answering request: OCSPRequest? = nil, requiresNonce: Bool = true
     ) -> RevocationStatus {
-        guard let (certificate, issuer) = issuance else { return .bad(.untrustedResponse) }
+        guard let (certificate, issuer) = issuance else { return .untrustedResponse }
         let status = TrustStore.status(in: response, of: certificate, issuedBy: issuer)
         // A response that reports a revoked certificate stays valid when it is replayed. The other two statuses contain
         // no information that could be outdated.
-        guard let request, ![.bad(.revoked), .bad(.untrustedResponse), .bad(.noResponse)].contains(status) else {
-            return status
-        }
-        return request.isAnswered(by: response, requiresNonce: requiresNonce) ? status : .bad(.replayedResponse)
+        guard let request, ![.revoked, .untrustedResponse, .noResponse].contains(status) else { return status }
+        return request.isAnswered(by: response, requiresNonce: requiresNonce) ? status : .replayedResponse
     }
 
     /// The status of each certificate except the root in revocation lists.

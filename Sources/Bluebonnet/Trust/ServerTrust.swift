@@ -37,7 +37,22 @@ public struct ServerTrust: Sendable {
     /// OpenSSL's security level, which sets the minimum strength of keys and signatures.
     let securityLevel: Int32
     /// The verified signatures among the certificates of ``chain``.
-    let signedChain = SignedChain()
+    let signedChain: SignedChain
+
+    init(
+        host: String, chain: [Certificate], verdict: Verdict, stapledResponse: Data?, protocolVersion: String,
+        cipher: String, builtChain: [Certificate], securityLevel: Int32
+    ) {
+        self.host = host
+        self.chain = chain
+        self.verdict = verdict
+        self.stapledResponse = stapledResponse
+        self.protocolVersion = protocolVersion
+        self.cipher = cipher
+        self.builtChain = builtChain
+        self.securityLevel = securityLevel
+        signedChain = SignedChain(chain)
+    }
 
     /// The result of OpenSSL's validation of a certificate chain.
     public struct Verdict: Hashable, Sendable, Described {
@@ -46,6 +61,11 @@ public struct ServerTrust: Sendable {
 
         /// The index of the certificate that failed; 0 for the server's own certificate.
         package let depth: Int
+
+        init(code: Int, depth: Int) {
+            self.code = code
+            self.depth = depth
+        }
 
         /// Whether the chain leads to a trusted authority, and all its certificates are currently valid.
         public var isTrusted: Bool { code == 0 }
@@ -72,7 +92,7 @@ public struct ServerTrust: Sendable {
     }
 
     /// The server's certificate, followed by its issuers from ``chain``; each certificate is signed by the next one.
-    var shownChain: [Certificate] { signedChain.certificates(of: chain) ?? Array(chain.prefix(1)) }
+    var shownChain: [Certificate] { signedChain.certificates ?? Array(chain.prefix(1)) }
 
     // MARK: Checks
 
@@ -98,7 +118,7 @@ public struct ServerTrust: Sendable {
             throw RequestError(.internal, detail: "OpenSSL is out of memory")
         }
         // Certificates above a trusted certificate are irrelevant (RFC 5280 §6.1), but OpenSSL would verify them.
-        guard let proven = signedChain.certificates(of: chain) else { throw SignedChain.error(chain.count) }
+        guard let proven = signedChain.certificates else { throw SignedChain.error(chain.count) }
         let shown = proven.firstIndex(where: anchors.contains).map { Array(proven[...$0]) } ?? chain
         let (verdict, built) = store.verify(shown.map(\.x509), level: securityLevel)
         guard verdict.isTrusted else { throw refusal(verdict) }
@@ -191,23 +211,32 @@ protocol ChainLink {
 ///
 /// The search runs only once, when its result is first needed.
 final class SignedChain: Sendable {
-    /// `nil` before the search; the result of the search is `nil` if too many checks are needed.
-    private let result = Locked<[Certificate]??>(nil)
+    private let shown: [Certificate]
+    private let result = Locked<Result?>(nil)
+
+    private enum Result {
+        case proven([Certificate])
+        case tooLong
+    }
+
+    init(_ shown: [Certificate]) {
+        self.shown = shown
+    }
 
     /// The server's certificate, followed by its issuers, each signed by the next one; `nil` if too many checks are
     /// needed.
-    func certificates(of shown: [Certificate]) -> [Certificate]? {
-        if let known = result.withLock(\.self) { return known }
-        let found = ChainSearch(shown.map(\.x509)).chain?.map(Certificate.init)
-        result.withLock { $0 = .some(found) }
-        return found
+    var certificates: [Certificate]? {
+        switch result.withLock(\.self) ?? search() {
+        case .proven(let certificates): certificates
+        case .tooLong: nil
+        }
     }
 
     /// The refusal of a server whose chain needs too many checks; `nil` if no evaluator needed such a chain.
     ///
     /// This refusal replaces the evaluator's decision.
-    func refusal(of shown: [Certificate]) -> RequestError? {
-        guard case .some(.none) = result.withLock(\.self) else { return nil }
+    var refusal: RequestError? {
+        guard case .tooLong? = result.withLock(\.self) else { return nil }
         return Self.error(shown.count)
     }
 
@@ -217,6 +246,12 @@ final class SignedChain: Sendable {
         return RequestError(
             .trust(.chainTooLong),
             detail: "\(count) certificates were shown, and no more than \(limit) signatures are checked")
+    }
+
+    private func search() -> Result {
+        let found = ChainSearch(shown.map(\.x509)).chain.map { Result.proven($0.map(Certificate.init)) } ?? .tooLong
+        result.withLock { $0 = found }
+        return found
     }
 }
 

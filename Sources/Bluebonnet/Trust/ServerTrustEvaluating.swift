@@ -64,9 +64,9 @@ extension ServerTrustEvaluating {
     func verdict(on trust: ServerTrust) -> RequestError? {
         do {
             try evaluate(trust, forHost: trust.host)
-            return trust.signedChain.refusal(of: trust.chain)
+            return trust.signedChain.refusal
         } catch {
-            return trust.signedChain.refusal(of: trust.chain) ?? Self.wrapped(error)
+            return trust.signedChain.refusal ?? Self.wrapped(error)
         }
     }
 
@@ -75,9 +75,9 @@ extension ServerTrustEvaluating {
     func awaitedVerdict(on trust: ServerTrust) async -> RequestError? {
         do {
             try await evaluateServer(trust)
-            return trust.signedChain.refusal(of: trust.chain)
+            return trust.signedChain.refusal
         } catch {
-            return trust.signedChain.refusal(of: trust.chain) ?? Self.wrapped(error)
+            return trust.signedChain.refusal ?? Self.wrapped(error)
         }
     }
 

@@ -11,6 +11,7 @@ final class ConditionLock<Value: Sendable>: @unchecked Sendable {
     init(_ value: Value) { self.value = value }
 
     /// Changes the value, and resumes the threads that wait for a change.
+    // The closure always has a result, so this never waits.
     func withLock<Result>(_ body: (inout Value) -> Result) -> Result { wait { .some(body(&$0)) } }
 
     /// Blocks the thread until the closure returns a result.

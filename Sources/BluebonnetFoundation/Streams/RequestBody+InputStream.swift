@@ -160,7 +160,14 @@ private final class InputStreamWorker: Sendable {
         thread.start()
     }
 
-    func abandon() { answer(.failure(CancellationError()), abandoning: true) }
+    func abandon() {
+        let reply = state.withLock { state -> Reply? in
+            defer { state = .abandoned }
+            if case .asked(let reply) = state { return reply }
+            return nil
+        }
+        reply?.resume(throwing: CancellationError())
+    }
 
     /// The body of the thread.
     private func run() {
@@ -190,9 +197,8 @@ private final class InputStreamWorker: Sendable {
     }
 
     /// Answers the task that waits, if there is one.
-    private func answer(_ piece: Result<Data?, any Error>, abandoning: Bool = false) {
+    private func answer(_ piece: Result<Data?, any Error>) {
         let reply = state.withLock { state -> Reply? in
-            defer { if abandoning { state = .abandoned } }
             guard case .asked(let reply) = state else { return nil }
             state = .idle
             return reply

@@ -78,8 +78,8 @@ extension LocalServer {
 
         /// The event loop sends a fixed response at once, so another one needs a task.
         private static func endpoint(_ response: Response) -> Endpoint {
-            if case .stream = response.body { return .handler { _ in response } }
-            return response.delay == nil ? .fixed(response) : .handler { _ in response }
+            let isWhole = if case .stream = response.body { false } else { true }
+            return isWhole && response.delay == nil ? .fixed(response) : .handler { _ in response }
         }
     }
 }

@@ -92,7 +92,7 @@ package struct Socket: Hashable, Sendable {
 
     /// Accepts the next waiting connection.
     func accept() -> Outcome {
-        let outcome = repeating { Int(bb_accept(descriptor)) }
+        let outcome = repeating(alsoAfter: ECONNABORTED) { Int(bb_accept(descriptor)) }
         if case .done(let accepted) = outcome { Socket(descriptor: Int32(accepted)).sendWithoutDelay() }
         return outcome
     }
@@ -122,13 +122,13 @@ package struct Socket: Hashable, Sendable {
         }
     }
 
-    /// Makes a system call, and repeats it if a signal interrupted it or the accepted connection was aborted.
-    private func repeating(_ call: () -> Int) -> Outcome {
+    /// Makes a system call, and repeats it if a signal interrupted it or after another error.
+    private func repeating(alsoAfter other: Int32 = EINTR, _ call: () -> Int) -> Outcome {
         while true {
             let count = call()
             guard count < 0 else { return .done(count) }
             switch bb_errno() {
-            case EINTR, ECONNABORTED: continue
+            case EINTR, other: continue
             case EAGAIN: return .wouldBlock
             case let code: return .failed(code)
             }

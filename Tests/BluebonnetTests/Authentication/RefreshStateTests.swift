@@ -32,7 +32,7 @@ import Testing
             state.refused(isAuthenticated: false, version: nil, isRepeated: true, now: .zero),
         ]
         #expect(actions == [.refresh(1), .wait, .wait, .wait, .wait])
-        let isNews = state.refreshed(1, version: 5)
+        let isNews = state.refreshEnded(1, version: 5, succeeded: true)
         #expect(isNews && !state.isRefreshing)
     }
 
@@ -83,10 +83,10 @@ import Testing
     func `how a refused request is handled`(_ row: Refusal) {
         var state = state(nil)
         _ = state.adapting(requiresRefresh: true, isFresh: false, now: .zero)
-        _ = state.refreshed(1, version: 10)
+        _ = state.refreshEnded(1, version: 10, succeeded: true)
         if let failedAt = row.failedAt {
             _ = state.adapting(requiresRefresh: true, isFresh: false, now: .zero)
-            _ = state.refreshed(2, version: failedAt, failed: true)
+            _ = state.refreshEnded(2, version: failedAt, succeeded: false)
         }
         let action = state.refused(
             isAuthenticated: row.isAuthenticated, version: row.version, isRepeated: row.isRepeated,
@@ -97,7 +97,7 @@ import Testing
     @Test func `a failed refresh does not prevent the next refresh`() {
         var state = state()
         _ = state.adapting(requiresRefresh: true, isFresh: false, now: .zero)
-        let isNews = state.refreshed(1, version: 1, failed: true)
+        let isNews = state.refreshEnded(1, version: 1, succeeded: false)
         let next = state.adapting(requiresRefresh: true, isFresh: false, now: .zero)
         #expect(isNews && next == .refresh(2))
     }
@@ -112,7 +112,9 @@ import Testing
         ]
         #expect(actions == [.proceed, .refresh(2)])
         var late = state
-        let (succeeded, failed) = (late.refreshed(1, version: 2), late.refreshed(1, version: 3, failed: true))
+        let (succeeded, failed) = (
+            late.refreshEnded(1, version: 2, succeeded: true), late.refreshEnded(1, version: 3, succeeded: false)
+        )
         #expect(!succeeded && !failed && late == state)
     }
 
@@ -122,7 +124,7 @@ import Testing
         for number in 0..<maximum {
             let action = state.adapting(requiresRefresh: true, isFresh: false, now: .seconds(number))
             #expect(action == .refresh(number + 1))
-            _ = state.refreshed(number + 1, version: UInt64(number))
+            _ = state.refreshEnded(number + 1, version: UInt64(number), succeeded: true)
         }
         // The first one still counts after exactly the interval, and no longer.
         for now in [Duration.seconds(max(maximum - 1, 0)), .seconds(30)] {
@@ -139,7 +141,7 @@ import Testing
         for number in 1...100 {
             let action = state.adapting(requiresRefresh: true, isFresh: false, now: .zero)
             #expect(action == .refresh(number))
-            _ = state.refreshed(number, version: UInt64(number))
+            _ = state.refreshEnded(number, version: UInt64(number), succeeded: true)
         }
     }
 }

@@ -79,7 +79,7 @@ import Testing
         _ = state.willFetch(fetch)
         _ = state.exchangeStarted(Inner())
         #expect(state.fetch?.isForwarded == false && state.fetch?.isBodyRequested == false)
-        state.headHandled(.forwarded(storable: head))
+        state.headForwarded(storable: head)
         #expect(state.fetch?.storableHead?.headers["A"] == "b")
         #expect(state.fetch?.isForwarded == true && state.fetch?.isBodyRequested == false)
         var collected = state
@@ -200,8 +200,8 @@ import Testing
         case .deliveredAndPaused: state.delivered(1, isPaused: true, error: nil)
         case .willFetch: return state.willFetch(CachingExchangeState.Fetch()) == nil ? "do not fetch" : "fetch"
         case .exchangeStarted: return state.exchangeStarted(Inner()) ? "cancel it" : "nothing"
-        case .headForwarded: state.headHandled(.forwarded(storable: nil))
-        case .responseReplaced: state.headHandled(.replaced)
+        case .headForwarded: state.headForwarded(storable: nil)
+        case .responseReplaced: state.responseReplaced()
         case .collects: state.bodyRequested(.collected)
         case .reads: state.bodyRequested(.read(nil))
         case .willWork: return state.willWork() ? "work" : "do not work"

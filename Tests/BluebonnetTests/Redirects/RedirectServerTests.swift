@@ -212,11 +212,12 @@ struct RedirectServerTests {
             let request = HTTPRequest(url: server.url("/from"), method: .post, body: body)
             #expect(try await session.request(request).validate().serializingString().value == "again")
         }
+        let before = server.requestCount
         let once = RequestBody.stream(AsyncStream<Data> { $0.finish() })
         let request = HTTPRequest(url: server.url("/from"), method: .post, body: once)
         let error = await session.request(request).serializingString().response.error
         #expect(error?.kind == .redirect(.bodyNotReplayable))
-        #expect(server.requests.dropFirst(4).map(\.path) == ["/from"])
+        #expect(server.requests.dropFirst(before).map(\.path) == ["/from"])
         try await TestHarness.end(session, server)
     }
 

@@ -35,12 +35,12 @@ extension CachingExchange: ExchangeObserver {
         if let entry = fetch.validated, response.isServerFailure, isCurrent(fetch),
             entry.mayServeStale(for: cacheRequest, at: cache.now())
         {
-            change { $0.headHandled(.replaced) }
+            change { $0.responseReplaced() }
             return inner.cancel()
         }
         let isStorable = Storability.allows(
             statusCode: response.statusCode, headers: response.headers, for: cacheRequest)
-        change { $0.headHandled(.forwarded(storable: isStorable ? response : nil)) }
+        change { $0.headForwarded(storable: isStorable ? response : nil) }
         observer.exchangeDidReceiveHead(response)
     }
 

@@ -64,9 +64,19 @@ struct CachingExchangeState {
         var isReplaced: Bool { if case .replaced = response { true } else { false } }
         var isCollected: Bool { if case .collected = response { true } else { false } }
         /// Whether the observer has received the head, and receives the body itself.
-        var isForwarded: Bool { if case .held = response { false } else { !isReplaced } }
+        var isForwarded: Bool {
+            switch response {
+            case .held, .replaced: false
+            case .forwarded, .collected, .read: true
+            }
+        }
         /// Whether the body of the response was requested.
-        var isBodyRequested: Bool { if case .forwarded = response { false } else { isForwarded } }
+        var isBodyRequested: Bool {
+            switch response {
+            case .held, .replaced, .forwarded: false
+            case .collected, .read: true
+            }
+        }
         var storableHead: HTTPResponse? { if case .forwarded(let head) = response { head } else { nil } }
         var storing: Storing? { if case .read(let storing) = response { storing } else { nil } }
     }
@@ -251,11 +261,17 @@ struct CachingExchangeState {
         return stopError != nil
     }
 
-    /// Called when a head is forwarded to the observer, or when the stored response replaces that of a server that has
-    /// failed.
-    mutating func headHandled(_ response: Fetch.Response) {
+    /// Called when a head is forwarded to the observer.
+    mutating func headForwarded(storable: HTTPResponse?) {
         guard case .fetching(var fetch, let exchange) = stage, case .held = fetch.response else { return }
-        fetch.response = response
+        fetch.response = .forwarded(storable: storable)
+        stage = .fetching(fetch, exchange)
+    }
+
+    /// Called when the stored response replaces that of a server that has failed.
+    mutating func responseReplaced() {
+        guard case .fetching(var fetch, let exchange) = stage, case .held = fetch.response else { return }
+        fetch.response = .replaced
         stage = .fetching(fetch, exchange)
     }
 

@@ -81,7 +81,7 @@ final class DiskStore: Sendable {
             }
             _ = checked.file.storeIfNil(directory.stored(name, file.status))
             return checked
-        } ?? nil
+        } ?? nil  // A response that is not usable, or a failure.
     }
 
     /// Returns the digests of all keys with responses.

@@ -253,13 +253,13 @@ public actor AuthenticationInterceptor<AuthenticatorType: Authenticator>: Reques
         let version = CredentialVersionCounter.next()
         switch result {
         case .success(let credential):
-            guard state.refreshed(number, version: version) else { return }
+            guard state.refreshEnded(number, version: version, succeeded: true) else { return }
             _ = announced.withLock { $0.isNew ? nil : exchange(&$0, with: (credential, false)) }
             self.credential = credential
             failure = nil
             answerWaiters(with: .replaced(byRefresh: true))
         case .failure(let error):
-            guard state.refreshed(number, version: version, failed: true) else { return }
+            guard state.refreshEnded(number, version: version, succeeded: false) else { return }
             failure = error
             answerWaiters(with: .failed(error))
         }

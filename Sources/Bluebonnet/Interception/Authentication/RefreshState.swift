@@ -98,10 +98,10 @@ struct RefreshState: Equatable {
     // MARK: The credential
 
     /// Handles the end of a refresh; returns whether to use its credential from now on, or to report its failure.
-    mutating func refreshed(_ number: Int, version: UInt64, failed: Bool = false) -> Bool {
+    mutating func refreshEnded(_ number: Int, version: UInt64, succeeded: Bool) -> Bool {
         guard phase == .refreshing(number) else { return false }
         phase = .idle
-        if failed { failedAt = version } else { replacedAt = version }
+        if succeeded { replacedAt = version } else { failedAt = version }
         return true
     }
 

@@ -172,6 +172,7 @@ private actor BodyEventSource<Framer: BodyFramer, Success: Sendable, Failure: Er
     private func nextEvent() async -> Element? {
         while !isComplete {
             if let result = await nextResult() {
+                // The failure is a RequestError, or Never.
                 request.core.events?.streamed(result.mapError { .wrappingSerializer($0) })
                 if case .failure(let error) = result, request.automaticallyCancelOnStreamError {
                     request.cancel()

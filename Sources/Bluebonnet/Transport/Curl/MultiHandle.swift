@@ -143,17 +143,17 @@ final class MultiHandle {
 
     /// Replaces a socket that is connecting by one that has failed; returns whether it was replaced.
     func fail(_ socket: curl_socket_t) -> Bool {
-        isWatching(socket) && unwatched(socket) { floods.end(socket, fails: true) }
+        isWatching(socket) && whileUnwatched(socket) { floods.end(socket, fails: true) }
     }
 
     /// Replaces a socket that is connecting by a connected one, which the caller closes; returns whether it was
     /// replaced.
     func replace(_ socket: curl_socket_t, by other: Int32) -> Bool {
-        unwatched(socket) { floods.replace(socket, by: other) }
+        whileUnwatched(socket) { floods.replace(socket, by: other) }
     }
 
-    /// Replaces a socket that the loop must not watch meanwhile.
-    private func unwatched(_ socket: curl_socket_t, _ replace: () -> Bool) -> Bool {
+    /// Calls a closure that replaces a socket, which the loop must not watch meanwhile.
+    private func whileUnwatched(_ socket: curl_socket_t, _ replace: () -> Bool) -> Bool {
         guard isWatching(socket) else { return replace() }
         let interest = loop.interest(in: socket)
         unwatch(socket)

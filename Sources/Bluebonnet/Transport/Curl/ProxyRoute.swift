@@ -109,7 +109,11 @@ struct ProxyEnvironment: Sendable {
 
     /// Whether requests with a setting may use a proxy.
     func allowsUse(of proxy: Session.Configuration.Proxy) -> Bool {
-        proxy == .environment ? !isEmpty : proxy != .none
+        switch proxy {
+        case .none: false
+        case .environment: !isEmpty
+        case .url: true
+        }
     }
 
     init(_ environment: [String: String] = ProcessInfo.processInfo.environment) {

@@ -9,7 +9,8 @@ struct ResponseBuffer {
     var state: TransferState
     private(set) var head: ReceivedHead?
     private(set) var body = Data()
-    /// The error in the received bytes, which takes precedence over libcurl's error for the refusal.
+    /// The error that ends the exchange, in the received bytes or noticed in a callback; it takes precedence over
+    /// libcurl's error.
     var failure: RequestError?
     /// The time at which bytes were last received or sent, in nanoseconds on the monotonic clock.
     var lastActivity: Int64

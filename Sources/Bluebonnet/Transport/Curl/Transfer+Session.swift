@@ -15,9 +15,11 @@ extension Transfer {
     }
 
     /// The cookies of a request that is about to be sent: the stored ones, and then those of its own fields.
-    var cookieField: [UInt8] {
+    func cookieField() -> [UInt8] {
         var field = usesCookies ? turn.cookies?.field(for: url) ?? [] : []
-        if let ownCookies { field += (field.isEmpty ? "" : "; ").utf8 + Array(ownCookies.utf8) }
+        guard let ownCookies else { return field }
+        if !field.isEmpty { field += [0x3b, 0x20] }
+        field += ownCookies.utf8
         return field
     }
 }

@@ -217,7 +217,7 @@ final class Transfer {
         if firstField != .stored { awaitFirstField() }
         easy?.decodeTransferCodings(true)
         counts.add(Self.headEstimate)
-        easy?.setCookies(cookieField)
+        easy?.setCookies(cookieField())
         responseBuffer.wasContinued = false
         refusalMark.sendingBegins()
         traceSending()
@@ -435,7 +435,7 @@ final class Transfer {
         responseBuffer.lastActivity = turn.now
         if responseBuffer.state.upload == .refused { return bb_curl_readfunc_pause }
         switch unsafe upload.provide(into: buffer, now: turn.now) {
-        case .took(let count, _):
+        case .bytes(let count):
             counts.add(count)
             responseBuffer.state.bodyBytesSent(count)
             noteProgress()
@@ -443,10 +443,10 @@ final class Transfer {
         case .end where bodyMayEnd:
             responseBuffer.state.bodyBytesSent(0)
             return 0
-        case .end, .wait:
+        case .end, .missing:
             responseBuffer.state.bodyBytesMissing()
             return bb_curl_readfunc_pause
-        case .fail: return bb_curl_readfunc_abort
+        case .failure: return bb_curl_readfunc_abort
         }
     }
 

@@ -108,7 +108,7 @@ extension TransferEngine {
         {
             fields.append(field)
         }
-        let cookies = transfer.cookieField
+        let cookies = transfer.cookieField()
         var text = "\(transfer.request.method.rawValue) \(transfer.url.upgradeTarget) HTTP/1.1\r\n"
         if !transfer.request.headers.contains("Host") { text += "Host: \(transfer.url.upgradeHost)\r\n" }
         for field in fields { text += "\(field.name): \(field.value.trimmed)\r\n" }

@@ -147,9 +147,9 @@ actor TransferEngine: EventLoopClient {
         case .startQueued: break
         case .opened(let id, let upload):
             if let transfer = transfers[id] { opened(transfer, upload) }
-        case .connectionCut(let socket): for multi in multis.all { multi.notice(endOf: socket) }
+        case .connectionCut(let socket): multis.forEach { $0.notice(endOf: socket) }
         case .refuseWaiting: refuseWaiting()
-        case .renewConnections: for multi in multis.all { multi.renewConnections() }
+        case .renewConnections: multis.forEach { $0.renewConnections() }
         }
     }
 
@@ -315,7 +315,7 @@ actor TransferEngine: EventLoopClient {
     /// Closes the connections that no exchange uses, because there are too many in the process.
     private func closeUnused() {
         guard transfers.isEmpty else {
-            for multi in multis.all { multi.closeIdle() }
+            multis.forEach { $0.closeIdle() }
             return
         }
         // Libcurl closes connections immediately only with their multi handle.
@@ -347,7 +347,7 @@ extension TransferEngine {
     private func turn() -> Int64? {
         shared.now = MonotonicClock.now()
         let isReading = shared.unreadStreams.areDue(at: shared.now)
-        if isReading { for multi in multis.all { multi.readAll() } }
+        if isReading { multis.forEach { $0.readAll() } }
         if shared.freshAttempts.due != nil { tryNextAddresses() }
         runAll()
         if let due = nextCheck, due <= shared.now { shared.steps.ask(.checkLimits) }
@@ -414,7 +414,7 @@ extension TransferEngine {
         var counts = ConnectionCounts()
         for multi in handles { counts.open += multi.connectionCount - multi.idleConnections.endedCount }
         // A connection for another protocol is in use until its transfer ends.
-        for multi in multis.all { counts.idle += multi.idleConnections.idleSockets.count }
+        multis.forEach { counts.idle += $0.idleConnections.idleSockets.count }
         counts.waiting = gate.waitingCount + transfers.values.count { $0.limits.isWaiting && $0.life.isAdded }
         return counts
     }

@@ -3,6 +3,15 @@ import FoundationEssentials
 /// The body of a transfer's request, and how much of it was sent.
 // Safety: libcurl's buffer is used within the callback that provides it.
 struct TransferUpload {
+    /// What libcurl receives when it requests bytes.
+    enum Provision {
+        case bytes(Int)
+        case end
+        /// The next bytes are not available yet.
+        case missing
+        case failure
+    }
+
     private(set) var body: UploadBody
     /// The number of bytes that were passed on.
     private(set) var offset = 0
@@ -30,24 +39,27 @@ struct TransferUpload {
     mutating func opened(_ body: UploadBody) { self.body = body }
 
     /// Provides the next bytes; a body that libcurl has copied provides none.
-    mutating func provide(into buffer: UnsafeMutableRawBufferPointer, now: Int64) -> UploadChannelState.TakeAction {
+    mutating func provide(into buffer: UnsafeMutableRawBufferPointer, now: Int64) -> Provision {
         let room = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(part.next(now: now)))
         let count: Int
         switch body {
         case .copied: return .end
-        case .unopened, .opening: return .fail
+        case .unopened, .opening: return .failure
         case .data(let data):
             count = min(room.count, data.count - offset)
             guard count > 0 else { return .end }
             unsafe data.copy(count, from: offset, to: room)
         case .channel(let channel):
-            let action = unsafe channel.take(into: room)
-            guard case .took(let number, _) = action else { return action }
-            count = number
+            switch unsafe channel.take(into: room) {
+            case .took(let number, _): count = number
+            case .end: return .end
+            case .wait: return .missing
+            case .fail: return .failure
+            }
         }
         offset += count
         if count > 0 { part.passed(now: now) }
-        return .took(count, resumesReader: false)
+        return .bytes(count)
     }
 
     /// Called when bytes were sent that libcurl has not requested.

@@ -165,12 +165,16 @@ struct TransferLimits: Equatable {
         case .connecting(let since): if isOver(connect, since: since) { return .exceeded(.connect) }
         case .queued, .sent: break
         }
-        if let idle {
-            guard phase != .sent || snapshot.now - snapshot.lastActivity < idle else { return .exceeded(.idle) }
+        guard phase == .sent else {
             // The idle timeout starts when the request is sent, which only the next check reveals.
+            if let idle { next = min(next ?? .max, snapshot.now + Self.interval(idle)) }
+            return .within(nextCheck: next)
+        }
+        if let idle {
+            guard snapshot.now - snapshot.lastActivity < idle else { return .exceeded(.idle) }
             next = min(next ?? .max, snapshot.now + Self.interval(idle))
         }
-        return .within(nextCheck: phase == .sent ? next.map { max($0, snapshot.now + Self.shortestInterval) } : next)
+        return .within(nextCheck: next.map { max($0, snapshot.now + Self.shortestInterval) })
     }
 
     /// The error message for a limit that was exceeded.

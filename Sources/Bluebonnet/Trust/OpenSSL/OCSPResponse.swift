@@ -3,11 +3,19 @@ import FoundationEssentials
 
 /// The revocation status of a certificate.
 enum RevocationStatus: Hashable, Sendable {
+    /// The certificate is not revoked.
     case good
-    case bad(RequestError.RevocationReason)
-
-    /// The reason to refuse the certificate; `nil` if it is not revoked.
-    var refusal: RequestError.RevocationReason? { if case .bad(let reason) = self { reason } else { nil } }
+    case revoked
+    /// The responder does not know the certificate.
+    case unknown
+    /// The response or the list has expired or is not valid yet.
+    case stale
+    /// The signer of the response or the list is not authorized.
+    case untrustedResponse
+    /// The response does not belong to the request.
+    case replayedResponse
+    /// There is no response or list that can be parsed.
+    case noResponse
 }
 
 /// Owns the response of an OCSP responder (RFC 6960 §4.2).
@@ -52,8 +60,7 @@ final class OCSPResponse {
             else { continue }
             unsafe statuses.insert(Self.status(of: answer))
         }
-        return [.bad(.revoked), .bad(.unknown), .good, .bad(.stale)].first(where: statuses.contains)
-            ?? .bad(.noResponse)
+        return [.revoked, .unknown, .good, .stale].first(where: statuses.contains) ?? .noResponse
     }
 
     private static func status(of answer: OpaquePointer) -> RevocationStatus {
@@ -61,10 +68,10 @@ final class OCSPResponse {
         var nextUpdate: UnsafeMutablePointer<ASN1_GENERALIZEDTIME>?
         let status = unsafe OCSP_single_get0_status(answer, nil, nil, &thisUpdate, &nextUpdate)
         // A revoked certificate stays revoked.
-        if status == V_OCSP_CERTSTATUS_REVOKED { return .bad(.revoked) }
+        if status == V_OCSP_CERTSTATUS_REVOKED { return .revoked }
         let longest = unsafe nextUpdate == nil ? longestWithoutEnd : -1
-        guard unsafe OCSP_check_validity(thisUpdate, nextUpdate, leeway, longest) == 1 else { return .bad(.stale) }
-        return status == V_OCSP_CERTSTATUS_GOOD ? .good : .bad(.unknown)
+        guard unsafe OCSP_check_validity(thisUpdate, nextUpdate, leeway, longest) == 1 else { return .stale }
+        return status == V_OCSP_CERTSTATUS_GOOD ? .good : .unknown
     }
 
     /// The number of seconds by which clocks may differ.
@@ -156,24 +163,24 @@ final class X509RevocationList: @unchecked Sendable {
     ) -> RevocationStatus {
         let named = lists.filter { $0.isOf(issuer) }
         let signed = named.filter { $0.isSigned(by: issuer) }
-        guard !signed.isEmpty else { return .bad(named.isEmpty ? .noResponse : .untrustedResponse) }
+        guard !signed.isEmpty else { return named.isEmpty ? .noResponse : .untrustedResponse }
         // A revoked certificate stays revoked, regardless of the scope and the validity of the list.
-        if signed.contains(where: { $0.names(certificate) }) { return .bad(.revoked) }
+        if signed.contains(where: { $0.names(certificate) }) { return .revoked }
         // OpenSSL treats delta lists as complete lists.
         let whole = signed.filter { !$0.isDelta }
-        guard let store = TrustStore(anchors: [issuer], lists: whole) else { return .bad(.untrustedResponse) }
+        guard let store = TrustStore(anchors: [issuer], lists: whole) else { return .untrustedResponse }
         switch store.code(of: certificate) {
         // OpenSSL checks the lists before the validity period.
         case X509_V_OK, X509_V_ERR_CERT_HAS_EXPIRED, X509_V_ERR_CERT_NOT_YET_VALID: return .good
-        case X509_V_ERR_CERT_REVOKED: return .bad(.revoked)
+        case X509_V_ERR_CERT_REVOKED: return .revoked
         case X509_V_ERR_CRL_HAS_EXPIRED, X509_V_ERR_CRL_NOT_YET_VALID, X509_V_ERR_ERROR_IN_CRL_LAST_UPDATE_FIELD,
             X509_V_ERR_ERROR_IN_CRL_NEXT_UPDATE_FIELD:
-            return .bad(.stale)
+            return .stale
         // The lists are for other certificates, or contain an unknown critical extension.
         case X509_V_ERR_UNABLE_TO_GET_CRL, X509_V_ERR_DIFFERENT_CRL_SCOPE,
             X509_V_ERR_UNHANDLED_CRITICAL_CRL_EXTENSION:
-            return .bad(.noResponse)
-        default: return .bad(.untrustedResponse)
+            return .noResponse
+        default: return .untrustedResponse
         }
     }
 

@@ -31,8 +31,8 @@ struct PeerAlert: Equatable {
 
     /// The meaning of an alert whose name begins a text.
     static func reason(named text: Substring) -> RequestError.TrustReason {
-        let reasons = names.filter { text.hasPrefix($0.value) }.keys.compactMap { PeerAlert($0)?.reason }
-        return reasons.first { $0 != .handshake } ?? .handshake
+        names.lazy.filter { text.hasPrefix($0.value) }.compactMap { PeerAlert($0.key)?.reason }
+            .first { $0 != .handshake } ?? .handshake
     }
 
     private static let names: [UInt8: String] = [

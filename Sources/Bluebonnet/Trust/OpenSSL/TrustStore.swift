@@ -89,11 +89,11 @@ final class TrustStore: @unchecked Sendable {
     static func status(
         in response: OCSPResponse, of certificate: X509Certificate, issuedBy issuer: X509Certificate
     ) -> RevocationStatus {
-        guard let store = TrustStore(anchors: [issuer]) else { return .bad(.untrustedResponse) }
+        guard let store = TrustStore(anchors: [issuer]) else { return .untrustedResponse }
         let others = CertificateStack([issuer])
         defer { ERR_clear_error() }
         guard unsafe OCSP_basic_verify(response.basic, others.pointer, store.pointer, 0) == 1 else {
-            return .bad(.untrustedResponse)
+            return .untrustedResponse
         }
         return response.status(of: certificate, issuedBy: issuer)
     }

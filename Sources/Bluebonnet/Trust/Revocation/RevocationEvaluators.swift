@@ -193,7 +193,7 @@ public struct OCSPTrustEvaluator: AsyncServerTrustEvaluating {
             guard let question = OCSPRequest(about: certificate, issuedBy: issuer) else { break }
             do {
                 let answer = try await answer(of: responder, to: question)
-                decision.note(trust.status(in: answer, answering: question, requiresNonce: requiresNonce))
+                decision.noteAnswer(trust.status(in: answer, answering: question, requiresNonce: requiresNonce))
             } catch {
                 cause = error
             }

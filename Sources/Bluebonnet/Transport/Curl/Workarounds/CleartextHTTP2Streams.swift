@@ -12,7 +12,14 @@ struct CleartextHTTP2Streams {
     /// The multi handle for all other requests.
     private(set) var main: MultiHandle?
     private(set) var unmultiplexed: MultiHandle?
+    /// The multi handles that exist.
     var all: [MultiHandle] { [main, unmultiplexed].compactMap(\.self) }
+
+    /// Calls a closure with each multi handle that exists; allocates nothing.
+    func forEach(_ body: (MultiHandle) -> Void) {
+        if let main { body(main) }
+        if let unmultiplexed { body(unmultiplexed) }
+    }
 
     /// The multi handle for an HTTP version; `nil` before its first use.
     subscript(version: HTTPVersionPreference) -> MultiHandle? {
