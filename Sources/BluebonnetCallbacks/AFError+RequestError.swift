@@ -115,7 +115,7 @@ extension RequestError.SerializationReason {
         switch self {
         case .inputDataNilOrZeroLength: .inputDataNilOrZeroLength
         case .invalidEmptyResponse(let type): .invalidEmptyResponse(type: type)
-        case .stringSerializationFailed(let name): .stringSerializationFailed(encoding: String.Encoding(ianaName: name))
+        case .stringSerializationFailed(let name): .stringSerializationFailed(encoding: String.Encoding(named: name))
         case .jsonSerializationFailed: .jsonSerializationFailed(error: cause)
         case .decodingFailed: .decodingFailed(error: cause)
         case .customSerializationFailed: .customSerializationFailed(error: cause)
@@ -140,5 +140,23 @@ extension RequestError.TrustReason {
             .clientCertificateRefused:
             .trustEvaluationFailed(error: error)
         }
+    }
+}
+
+extension String.Encoding {
+    /// Creates the encoding with a name of the IANA registry; the Foundation of Swift 6.2 has no names.
+    fileprivate init?(named name: String) {
+        #if compiler(>=6.3)
+            self.init(ianaName: name)
+        #else
+            let names: [String: Self] = [
+                "us-ascii": .ascii, "utf-8": .utf8, "utf-16": .utf16, "utf-16be": .utf16BigEndian,
+                "utf-16le": .utf16LittleEndian, "utf-32": .utf32, "iso-8859-1": .isoLatin1, "iso-8859-2": .isoLatin2,
+                "windows-1250": .windowsCP1250, "windows-1251": .windowsCP1251, "windows-1252": .windowsCP1252,
+                "shift_jis": .shiftJIS, "euc-jp": .japaneseEUC, "iso-2022-jp": .iso2022JP,
+            ]
+            guard let encoding = names[name.lowercased()] else { return nil }
+            self = encoding
+        #endif
     }
 }

@@ -23,7 +23,9 @@ extension SerializingRequest {
     ///   - emptyResponseCodes: The status codes whose responses may have an empty body; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods whose responses may have an empty body; `HEAD` by default.
     /// - Returns: A task whose value is a `Data`.
-    @specialized(where Self == DataRequest)
+    #if compiler(>=6.3)
+        @specialized(where Self == DataRequest)
+    #endif
     public nonisolated func serializingData(
         automaticallyCancelling: Bool = true, dataPreprocessor: any DataPreprocessor = .passthrough,
         emptyResponseCodes: Set<Int> = DataResponseSerializer.defaultEmptyResponseCodes,
@@ -60,7 +62,9 @@ extension SerializingRequest {
     ///   - emptyResponseCodes: The status codes whose responses may have an empty body; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods whose responses may have an empty body; `HEAD` by default.
     /// - Returns: A task whose value is a `String`.
-    @specialized(where Self == DataRequest)
+    #if compiler(>=6.3)
+        @specialized(where Self == DataRequest)
+    #endif
     public nonisolated func serializingString(
         automaticallyCancelling: Bool = true, dataPreprocessor: any DataPreprocessor = .passthrough,
         encoding: String.Encoding? = nil, replacesMalformedBytes: Bool = false,
@@ -83,7 +87,9 @@ extension SerializingRequest {
     ///   - emptyResponseCodes: The status codes whose responses may have an empty body; 204 and 205 by default.
     ///   - emptyRequestMethods: The methods whose responses may have an empty body; `HEAD` by default.
     /// - Returns: A task whose value is a ``JSONValue``.
-    @specialized(where Self == DataRequest)
+    #if compiler(>=6.3)
+        @specialized(where Self == DataRequest)
+    #endif
     public nonisolated func serializingJSON(
         automaticallyCancelling: Bool = true, dataPreprocessor: any DataPreprocessor = .passthrough,
         emptyResponseCodes: Set<Int> = DataResponseSerializer.defaultEmptyResponseCodes,

@@ -59,8 +59,10 @@ public struct SerializingTask<Source: SerializingRequest, Value: Sendable>: Send
 
     // The function is specialized for the most common types, because the lookup of generic types at run time takes
     // longer than the rest of the function.
-    @specialized(where Source == DataRequest, Value == Data)
-    @specialized(where Source == DataRequest, Value == String)
+    #if compiler(>=6.3)
+        @specialized(where Source == DataRequest, Value == Data)
+        @specialized(where Source == DataRequest, Value == String)
+    #endif
     static func response(
         from answer: SerializationSlot.SerializationResult
     ) -> SerializedResponse<Source, Value, RequestError> {

@@ -172,17 +172,15 @@ final class MultiHandle {
     /// Makes libcurl send on a socket; the first transfer that it handles does not read incoming bytes.
     func send(on socket: curl_socket_t) { act(on: socket, events: CURL_CSELECT_OUT) }
 
-    /// Calls `body` with the context and the result code of each transfer that has ended.
-    func takeFinished(_ body: (UnsafeMutableRawPointer, CURLcode) -> Void) {
-        defer {
-            unreadResponses.forget()
-            systemError = nil
-        }
+    /// The context and the result code of a transfer that has ended; `nil` after the last one.
+    func nextFinished() -> (UnsafeMutableRawPointer, CURLcode)? {
         var code = CURLE_OK
         while let easy = unsafe bb_curl_multi_next_finished(pointer, &code) {
-            guard let context = unsafe bb_curl_get_private(easy) else { continue }
-            unsafe body(context, code)
+            if let context = unsafe bb_curl_get_private(easy) { return unsafe (context, code) }
         }
+        unreadResponses.forget()
+        systemError = nil
+        return nil
     }
 
     // MARK: Requests from libcurl

@@ -35,7 +35,8 @@ extension TransferEngine {
         readMark(of: transfer, in: multi)
         // After 100 (Continue), the server reads the body, and may refuse it.
         if end.hasInterim, endsWithUnreadResponse(transfer, end) { return }
-        if sendIfNeeded(transfer, after: end) || drainIfNeeded(transfer, after: end) { return }
+        if sendIfNeeded(transfer, after: end) { return }
+        if drainIfNeeded(transfer, after: end) { return }
         if evaluateIfNeeded(transfer, after: end) { return }
         if !end.hasInterim, !end.isCutOff, endsWithUnreadResponse(transfer, end) { return }
         finish(transfer, with: error(of: end, transfer))
@@ -44,19 +45,20 @@ extension TransferEngine {
     /// Collects what is known, and tells it to the policy that decides whether to send the request again.
     private func judgedEnd(of transfer: Transfer, with reported: CURLcode, in multi: MultiHandle) -> LibcurlEnd {
         let code = reported != CURLE_OK && transfer.isCompleteOnLostConnection(reported) ? CURLE_OK : reported
-        let isCutOff =
-            transfer.isGuarded && (code != CURLE_OK || transfer.responseBuffer.endsWithConnection)
-            && (multi.floods.hasCut(transfer.easy?.connectionEnds)
-                || shared.messageFloods.last(from: transfer.countedOrigin, at: shared.now) != nil)
+        var isCutOff = false
+        if transfer.isGuarded, code != CURLE_OK || transfer.responseBuffer.endsWithConnection {
+            let flood: Void? = shared.messageFloods.last(from: transfer.countedOrigin, at: shared.now)
+            isCutOff = multi.floods.hasCut(transfer.easy) || flood != nil
+        }
         let lastConnection = transfer.lastConnection
         if reported != CURLE_OK { transfer.noteFailure(reported) }
         if transfer.isUnconnected(code) { transfer.resends.learned(.unconnected) }
         let hasInterim = transfer.responseBuffer.isInformational
         let codeOfLoss = code == CURLE_OK && hasInterim ? CURLE_GOT_NOTHING : code
+        let isLost = codeOfLoss == CURLE_OK ? false : isLost(codeOfLoss, transfer)
         return LibcurlEnd(
             code: code, multi: multi, connection: transfer.connection, lastConnection: lastConnection,
-            hasInterim: hasInterim, isCutOff: isCutOff,
-            isLost: isCutOff || (codeOfLoss != CURLE_OK && isLost(codeOfLoss, transfer)))
+            hasInterim: hasInterim, isCutOff: isCutOff, isLost: isCutOff || isLost)
     }
 
     private func error(of end: LibcurlEnd, _ transfer: Transfer) -> RequestError? {
@@ -216,9 +218,8 @@ extension TransferEngine {
         // Libcurl has sent the request again. It counts the attempts until the handle is reset, and fails after five
         // attempts.
         // Before 8.9.0, a lookup over HTTPS continues after its transfer, until the handle is reset.
-        if easy.offset(CURLINFO_REDIRECT_TIME_T) > 0 || !transfer.wasSent && options.looksUpOverHTTPS {
-            easy.profile = nil
-        }
+        let mayLookUp = options.looksUpOverHTTPS
+        if easy.offset(CURLINFO_REDIRECT_TIME_T) > 0 || !transfer.wasSent && mayLookUp { easy.profile = nil }
         // Libcurl may keep bytes of a paused body in the handle, which must not reach the next exchange. After a 417,
         // versions since 8.14.1 no longer send an `Expect` field.
         guard pool.count < Self.poolLimit, !transfer.mayHoldBytes, transfer.upgrade == nil,
@@ -278,8 +279,9 @@ extension TransferEngine {
             return nil
         }
         let tls = options.configuration.tls
-        let isProxied = transfer.isProxied && !options.secureProxyHosts(for: transfer.request).isEmpty
-        if let identity = tls.proxyClientIdentity, isProxied, transfer.trust.handshakes == 0 {
+        if let identity = tls.proxyClientIdentity, transfer.isProxied, transfer.trust.handshakes == 0,
+            !options.secureProxyHosts(for: transfer.request).isEmpty
+        {
             return ("tls.proxyClientIdentity", identity)
         }
         return transfer.easy?.identity.map { ($0.option, $0.identity) }

@@ -140,18 +140,7 @@ extension TransferEngine {
         guard let upgrade = transfer.upgrade, upgrade.isOpen, let easy = transfer.easy,
             !transfer.life.isSuspended, !upgrade.isOutputClosed
         else { return }
-        let isUsable = unsafe upgrade.output.send { bytes in
-            let (code, count) = unsafe easy.send(bytes)
-            guard code == CURLE_OK || code == CURLE_AGAIN else { return nil }
-            let sent = upgrade.sent(count)
-            if count > 0 { transfer.responseBuffer.lastActivity = shared.now }
-            if sent > 0 {
-                transfer.upload.sent(sent)
-                transfer.noteProgress()
-            }
-            return count
-        }
-        if !isUsable {
+        if !transfer.sendOutput(of: upgrade, on: easy, now: shared.now) {
             // The peer may have sent a response before it closed the connection, and reading tells.
             upgrade.isOutputClosed = true
             upgrade.output = UpgradeOutput()
@@ -410,5 +399,22 @@ extension URL {
         let name = host.contains(":") ? "[\(host)]" : HostName.ascii(host)
         guard let port, port != (isSecure ? 443 : 80) else { return name }
         return "\(name):\(port)"
+    }
+}
+
+extension Transfer {
+    /// Sends what its connection has to send; returns whether libcurl can still send.
+    fileprivate func sendOutput(of upgrade: UpgradableConnection, on easy: EasyHandle, now: Int64) -> Bool {
+        unsafe upgrade.output.send { bytes in
+            let (code, count) = unsafe easy.send(bytes)
+            guard code == CURLE_OK || code == CURLE_AGAIN else { return nil }
+            let sent = upgrade.sent(count)
+            if count > 0 { responseBuffer.lastActivity = now }
+            if sent > 0 {
+                upload.sent(sent)
+                noteProgress()
+            }
+            return count
+        }
     }
 }

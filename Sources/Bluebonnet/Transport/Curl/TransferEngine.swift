@@ -225,7 +225,7 @@ actor TransferEngine: EventLoopClient {
         case .nothing: break
         case .admit:
             // A connection for another protocol may last for hours, and is not counted.
-            guard transfer.upgrade != nil || mayRun(transfer) else { return checkLimits(of: transfer) }
+            if transfer.upgrade == nil, !mayRun(transfer) { return checkLimits(of: transfer) }
             perform(transfer.life.admitted(opensBody: transfer.upload.isUnopened), on: transfer)
         case .open: openBody(of: transfer)
         case .add(let continues): add(transfer, continues: continues)
@@ -272,8 +272,8 @@ actor TransferEngine: EventLoopClient {
         transfer.httpVersion =
             transfer.upgrade == nil && !transfer.resends.requiresHTTP1
             ? options.version(of: transfer.request, sentTo: transfer.url) : .http1_1
-        guard Libcurl.isReady,
-            let easy = transfer.easy ?? (transfer.upgrade == nil ? pool.popLast() : nil) ?? EasyHandle(),
+        let pooled = transfer.easy == nil && transfer.upgrade == nil ? pool.popLast() : transfer.easy
+        guard Libcurl.isReady, let easy = pooled ?? EasyHandle(),
             let multi = transfer.upgrade == nil ? multi(for: transfer.httpVersion) : ownMulti(of: transfer)
         else {
             return finish(transfer, with: RequestError(.internal, detail: "libcurl is out of memory"))
@@ -430,9 +430,9 @@ extension TransferEngine {
     private func run(_ multi: MultiHandle) {
         multi.runTimeouts(now: shared.now)
         beginNextAttempts(in: multi)
-        unsafe multi.takeFinished { context, code in
+        while let (context, code) = unsafe multi.nextFinished() {
             let easy = unsafe Unmanaged<EasyHandle>.fromOpaque(context).takeUnretainedValue()
-            guard let transfer = easy.transfer else { return }
+            guard let transfer = easy.transfer else { continue }
             // The transfer may have started and ended in this turn.
             transfer.isFresh = false
             libcurlEnded(transfer, with: code, of: multi)

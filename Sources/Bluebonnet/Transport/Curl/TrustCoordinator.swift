@@ -128,9 +128,10 @@ extension TransferEngine {
             return finish(
                 transfer, with: RequestError(.trust(.notEvaluated), detail: "the server's certificates change"))
         }
+        let verdicts = coordinator.verdicts
         coordinator.startEvaluation(trust) { number in
             Task {
-                let error = await coordinator.verdicts.verdict(on: trust, by: evaluator)
+                let error = await verdicts.verdict(on: trust, by: evaluator)
                 self.received(error, from: number, on: trust)
             }
         }

@@ -260,9 +260,9 @@ final class FloodMonitor: Sendable {
     }
 
     /// Whether a connection was ended.
-    func hasCut(_ connection: @autoclosure () -> ConnectionEndpoints?) -> Bool {
-        cuts.withLock { cuts in
-            guard !cuts.isEmpty, let connection = connection() else { return false }
+    func hasCut(_ easy: EasyHandle?) -> Bool {
+        guard cuts.withLock({ !$0.isEmpty }), let connection = easy?.connectionEnds else { return false }
+        return cuts.withLock { cuts in
             // Another connection may have the same endpoints later.
             let now = MonotonicClock.now()
             cuts.removeAll { $0.time < now - Self.memory }

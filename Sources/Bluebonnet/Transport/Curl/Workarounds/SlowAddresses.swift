@@ -167,7 +167,7 @@ extension TransferEngine {
             if kept >= 0 {
                 transfer.slowAddresses?.keeps(kept)
                 ConnectionBudget.shared.socketOpened()
-                loop.watch(kept, for: .writable) { [unowned self] _ in keptSocketEnded(kept, of: id) }
+                loop.watch(kept, for: .writable) { _ in self.keptSocketEnded(kept, of: id) }
             }
             multi.check(attempt.socket)
         }
@@ -176,9 +176,10 @@ extension TransferEngine {
     /// Called when a transfer could not connect; returns whether it waits for kept sockets.
     func waitsForAddresses(_ transfer: Transfer, _ code: CURLcode, _ multi: MultiHandle) -> Bool {
         guard transfer.slowAddresses != nil, !transfer.wasSent, code == CURLE_COULDNT_CONNECT,
-            let easy = transfer.easy,
-            transfer.slowAddresses?.exhausted(error(for: code, of: transfer)) == true
+            let easy = transfer.easy
         else { return false }
+        let failure = error(for: code, of: transfer)
+        guard transfer.slowAddresses?.exhausted(failure) == true else { return false }
         multi.remove(easy)
         upgrades.opening[transfer.id] = nil
         transfer.life.awaitsAddress()
