@@ -52,7 +52,7 @@ import Testing
         let task = session.request(server.url("/a")).serializingData()
         let error = try await TestHarness.expect(
             task, in: session, failsWith: .timedOut(.idle), saying: "nothing was sent or received for too long",
-            sent.isEmpty ? "0.1 seconds" : "4 seconds")
+            sent.isEmpty ? "0.1 seconds" : "4.0 seconds")
         #expect(error.isTimeout && !error.isConnectionFailure)
         let answer = await task.response
         #expect(try #require(answer.metrics).total >= idle, "the time in which nothing arrived counts")
