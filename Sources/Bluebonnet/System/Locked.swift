@@ -31,9 +31,9 @@ package struct Locked<Value: ~Copyable>: @unchecked Sendable {
     package func withLock<Result: ~Copyable, Failure: Error>(
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {
+        let mutex = unsafe buffer.withUnsafeMutablePointerToHeader { unsafe $0 }
         // Safety: the buffer outlives the pointers; the mutex is held while the value is borrowed, and nothing else
         // uses the value then. Swift 6.2 does not see that of a pointer.
-        let mutex = unsafe buffer.withUnsafeMutablePointerToHeader { unsafe $0 }
         nonisolated(unsafe) let element = unsafe buffer.withUnsafeMutablePointerToElements { unsafe $0 }
         unsafe pthread_mutex_lock(mutex)
         defer {
