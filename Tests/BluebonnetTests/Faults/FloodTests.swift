@@ -46,17 +46,20 @@ import Testing
         Row(testDescription: "busy with something else than the socket", read: [5: 100]),
         Row(testDescription: "too few bytes first", read: [5: 10_000], interval: 25),
         Row(testDescription: "the one of two that sends", read: [5: 100, 6: 50_000], interval: 7, socket: 6),
-        Row(testDescription: "the bytes of other streams are stored", storable: 100 << 20),
+        Row(testDescription: "the bytes of other streams are stored", milliseconds: 2, storable: 100 << 20),
         Row(testDescription: "more than can be stored", storable: 1_500_000, interval: 25),
-        Row(testDescription: "a paused stream", read: [5: window / 200], paused: 1),
+        Row(testDescription: "a paused stream", milliseconds: 2, read: [5: window / 200], paused: 1),
+        Row(testDescription: "small frames beside a paused stream", read: [5: 50_000], paused: 1, interval: 49),
+        Row(testDescription: "the same beside many", read: [5: 50_000], paused: 25, interval: 49),
         Row(testDescription: "more than a paused stream can store", read: [5: window / 16], paused: 1, interval: 25),
-        Row(testDescription: "a stream is paused and continues", read: [5: window / 200], pauses: 1),
+        Row(
+            testDescription: "a stream is paused and continues", milliseconds: 2, read: [5: window / 200], pauses: 1),
         Row(testDescription: "two streams can store", read: [5: window / 12], pauses: 1, interval: 49),
         Row(testDescription: "streams were cancelled long before", cancelledBefore: 1000, interval: 7),
         Row(testDescription: "streams are cancelled", read: [5: window / 2], cancelled: 1),
         Row(
-            testDescription: "a stream was cancelled", read: [5: window / 200], cancelled: 1, lastCancelled: 1,
-            interval: 275),
+            testDescription: "a stream was cancelled", milliseconds: 2, read: [5: window / 200], cancelled: 1,
+            lastCancelled: 1, interval: 299),
         Row(testDescription: "no socket", read: [:]),
     ]
 
@@ -198,6 +201,39 @@ import Testing
         print("\(count) other requests during \(server.traffic.bytesSent >> 20) MiB of chunk extensions")
         try await TestHarness.end(session, server)
         await control.stop()
+    }
+
+    /// Libcurl may have to store many bytes for suspended streams, but it needs less time for them.
+    @Test func `a flood of small frames ends as soon beside suspended requests`() async throws {
+        let preface: [LocalServer.Script.Step] = [.waitForBytes(24), .bytes([0, 0, 0, 4, 0, 0, 0, 0, 0] as [UInt8])]
+        let goAway: [UInt8] = [0, 0, 8, 7, 0, 0, 0, 0, 0, 0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 0]
+        let frames = Array(repeatElement(goAway, count: 250_000).joined())
+        let silent = try await LocalServer.scripted { _ in LocalServer.Script(preface + [.stall]) }
+        let server = try await LocalServer.scripted { _ in
+            LocalServer.Script(preface + Array(repeating: .bytes(frames), count: 1000))
+        }
+        let session = TestHarness.session { $0.httpVersion = .http2PriorKnowledge }
+        let suspended = (0..<20).map { session.upload(Data([1]), to: silent.url("/\($0)")) }
+        let tasks = suspended.map { $0.serializingData() }
+        for request in suspended {
+            for await progress in request.uploadProgressUpdates() where progress.completed > 0 { break }
+            request.suspend()
+        }
+        let clock = ContinuousClock()
+        func end(of url: URL) async throws -> (time: Duration, error: RequestError) {
+            let start = clock.now
+            let request = session.request(url, method: .post).timeouts { $0.total = .seconds(2) }
+            let error = try #require(await request.serializingData().response.error)
+            return (clock.now - start, error)
+        }
+        let silence = try await end(of: silent.url("/"))
+        let flood = try await end(of: server.url("/"))
+        #expect(flood.error.description.contains(FloodGuard.message), "\(flood.error)")
+        #expect(flood.time < silence.time * 2)
+        for request in suspended { request.cancel() }
+        for task in tasks { #expect(await task.response.error?.kind == .cancelled) }
+        try await TestHarness.end(session, server)
+        await silent.stop()
     }
 
     /// Libcurl continues to receive for a paused stream, up to its window, while another request waits.

@@ -86,7 +86,7 @@ final class FloodGuard: Sendable {
 /// - In the window, the loop has used 50 ms of processor time.
 /// - It has read 128 KiB from the connection, and what libcurl may store. Libcurl stores the bytes of a paused or
 ///   cancelled stream until the window of the stream is full. Versions 8.1 to 8.6 store the bytes of all HTTP/2 streams
-///   while one transfer reads.
+///   while one transfer reads. Storing is quick: a loop that is slow with many bytes does something else with them.
 /// - The callbacks have received less than a sixteenth of these bytes.
 ///
 /// Unread bytes in other sockets do not count, so a connection is not ended if the loop is busy for another reason.
@@ -126,6 +126,11 @@ struct FloodWindow {
     private static let samplingDelay: Int64 = 10_000_000
     private static let timeLimit: Int64 = 50_000_000
     private static let byteLimit: UInt64 = 128 * 1024
+    /// The processor time after which a loop that reads less than this number of bytes a second does not store them.
+    ///
+    /// It stores some hundred MiB per second, also when it decrypts them. It reads 5 to 20 MiB of small frames.
+    private static let storingTime: Int64 = 400_000_000
+    private static let storedInSecond: UInt64 = 32 << 20
     private static let longest: Int64 = 2_000_000_000
     /// A loop is busy if it uses this part of the time; on a machine with much other work, it may not get more.
     private static let busyPart: Int64 = 16
@@ -173,11 +178,19 @@ struct FloodWindow {
         let paused = max(first.paused, now.paused, min(first.paused + now.pauses - first.pauses, now.transfers))
         let unread = paused + now.cancelled - (cancelled?.earlier ?? now.cancelled)
         let stored = now.storable + unread * Self.unreadBytes
-        guard let (socket, bytes) = growth.max(by: { $0.1 < $1.1 }), bytes >= Self.byteLimit + stored,
+        guard let (socket, bytes) = growth.max(by: { $0.1 < $1.1 }),
+            bytes >= Self.byteLimit + (mayStore(bytes) ? stored : 0),
             now.reportedBytes - first.reportedBytes < bytes / 16
         else { return nil }
         start = nil
         return socket
+    }
+
+    /// Whether the loop was quick enough to have stored the bytes that it has read in the window.
+    private func mayStore(_ bytes: UInt64) -> Bool {
+        guard let start, let last else { return true }
+        let time = last.processorTime - start.processorTime
+        return time < Self.storingTime || bytes >= Self.storedInSecond / 1000 * UInt64(time / 1_000_000)
     }
 }
 
