@@ -217,8 +217,8 @@ import Testing
         let tasks = suspended.map { $0.serializingData() }
         for request in suspended {
             for await progress in request.uploadProgressUpdates() where progress.completed > 0 { break }
-            request.suspend()
         }
+        for request in suspended { request.suspend() }
         let clock = ContinuousClock()
         func end(of url: URL) async throws -> (time: Duration, error: RequestError) {
             let start = clock.now

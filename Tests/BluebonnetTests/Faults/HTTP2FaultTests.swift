@@ -316,6 +316,28 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
+    /// Libcurl 8.1 to 8.16 waits for the first response on a connection before it sends more on it.
+    @Test func `a request without a response delays no other one without TLS`() async throws {
+        let settings: [UInt8] = [0, 0, 0, 4, 0, 0, 0, 0, 0]
+        let server = try await LocalServer.scripted(.waitForBytes(24), .bytes(settings), .stall)
+        let session = TestHarness.session { $0.httpVersion = .http2PriorKnowledge }
+        let requests = (1...3).map { session.upload(Data([1]), to: server.url("/\($0)")) }
+        let tasks = requests.map { $0.serializingData() }
+        for request in requests {
+            var isSent = false
+            for await progress in request.uploadProgressUpdates() where progress.completed > 0 {
+                isSent = true
+                break
+            }
+            #expect(isSent)
+        }
+        for task in tasks {
+            task.cancel()
+            #expect(await task.response.error?.kind == .cancelled)
+        }
+        try await TestHarness.end(session, server)
+    }
+
     /// With TLS, the handshake negotiates HTTP/2 (RFC 9113 §3.2).
     ///
     /// This server negotiates no version.

@@ -5,6 +5,10 @@ import CCurl
 /// With 7.88, a second stream fails, and a paused stream can hang indefinitely. Libcurl's HTTP/2 code was rewritten in
 /// 8.1.0. With earlier versions, requests for such streams have their own multi handle. It does not multiplex, and uses
 /// each connection only once.
+///
+/// Libcurl 8.1.0 to 8.16 waits for the first response on a connection before it sends other requests on it. If they
+/// were told to wait for the connection, a server that answers the first one late would delay them all. They open
+/// further connections instead. Libcurl 8.17 does not wait.
 struct CleartextHTTP2Streams {
     /// Whether the installed libcurl has the defect.
     static let isGuarded = Libcurl.version < 0x08_01_00
@@ -31,6 +35,10 @@ struct CleartextHTTP2Streams {
 
     /// Lets a transfer share connections if libcurl supports this.
     static func apply(to easy: EasyHandle) {
-        easy.set(isGuarded ? CURLOPT_FORBID_REUSE : CURLOPT_PIPEWAIT, 1)
+        switch Libcurl.version {
+        case ..<0x08_01_00: easy.set(CURLOPT_FORBID_REUSE, 1)
+        case ..<0x08_11_00: break
+        default: easy.set(CURLOPT_PIPEWAIT, 1)
+        }
     }
 }
