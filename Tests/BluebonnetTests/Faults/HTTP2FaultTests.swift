@@ -316,7 +316,7 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
-    /// Libcurl 8.1 to 8.16 waits for the first response on a connection before it sends more on it.
+    /// Libcurl 8.13 to 8.15 waits for the first response on a connection before it sends more on it.
     @Test func `a request without a response delays no other one without TLS`() async throws {
         let settings: [UInt8] = [0, 0, 0, 4, 0, 0, 0, 0, 0]
         let server = try await LocalServer.scripted(.waitForBytes(24), .bytes(settings), .stall)

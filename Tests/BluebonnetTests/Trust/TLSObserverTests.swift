@@ -43,7 +43,9 @@ import Testing
     }
 
     /// What OpenSSL reads of one byte behind many new keys, and the number of questions whether that is a flood.
-    private static func read(behind keys: Int, isFlood: Bool?) throws -> (count: Int32, error: Int32, questions: Int) {
+    private static func read(
+        behind keys: Int, isFlood: Bool?, isAnswered: Bool = true
+    ) throws -> (count: Int32, error: Int32, questions: Int) {
         var (result, questions): ((Int32, Int32), Int) = ((0, 0), 0)
         let observer = isFlood.map { isFlood in
             TLSObserver { _ in
@@ -57,7 +59,7 @@ import Testing
                 unsafe SSL_key_update(server, SSL_KEY_UPDATE_NOT_REQUESTED)
                 unsafe try #require(SSL_do_handshake(server) == 1)
             }
-            unsafe try #require(SSL_write(server, "x", 1) == 1)
+            if isAnswered { unsafe try #require(SSL_write(server, "x", 1) == 1) }
             var byte: UInt8 = 0
             let count = unsafe SSL_read(client, &byte, 1)
             result = unsafe (count, SSL_get_error(client, count))
@@ -72,5 +74,14 @@ import Testing
         #expect(count == 1 && questions > 5)
         let flood = try Self.read(behind: 10_000, isFlood: true)
         #expect(flood.count <= 0 && flood.error != SSL_ERROR_WANT_READ && flood.questions == 2, "\(flood)")
+    }
+
+    /// The last of these keys are the first that are a flood: nothing follows them.
+    @Test func `a flood ends also if nothing follows, and not as if the peer had closed the connection`() throws {
+        for keys in 1355...1366 {
+            let end = try Self.read(behind: keys, isFlood: true, isAnswered: false)
+            let expected = end.questions < 2 ? [SSL_ERROR_WANT_READ] : [SSL_ERROR_SSL, SSL_ERROR_SYSCALL]
+            #expect(expected.contains(end.error), "\(keys): \(end)")
+        }
     }
 }

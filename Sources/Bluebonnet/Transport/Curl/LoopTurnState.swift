@@ -11,6 +11,8 @@ final class LoopTurnState {
     #endif
     var steps = TurnSteps()
     /// The time at the start of the turn, on the monotonic clock in nanoseconds.
+    ///
+    /// While libcurl handles the sockets that became ready, this is the time before the loop waited.
     var now: Int64 = 0
     /// The time at which the first connect limit ends, among the connections that began in this turn.
     var nextConnectCheck: Int64?

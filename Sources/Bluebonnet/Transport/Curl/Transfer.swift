@@ -653,8 +653,7 @@ extension Transfer {
         let isOwn = unsafe handle == UnsafeMutableRawPointer(easy.pointer)
         switch unsafe trust.prepare(context, of: easy, isOwn: isOwn) {
         case .ready:
-            guard isOwn else { return true }
-            unsafe tlsObserver.attach(to: context)
+            unsafe tlsObserver(isOwn: isOwn).attach(to: context)
             return true
         case .outdated: resends.halts()
         case .refused(let error): responseBuffer.failure = error
@@ -664,16 +663,20 @@ extension Transfer {
     }
 
     /// Observes a connection for its whole life, during which other transfers use it.
-    private var tlsObserver: TLSObserver {
+    ///
+    /// The flood guard does not know the sockets of libcurl's own handles, for DNS over HTTPS. What happens on them does
+    /// not explain a failure of the origin.
+    private func tlsObserver(isOwn: Bool) -> TLSObserver {
         var before = (time: turn.now, bytes: turn.counts.reportedBytes)
         return TLSObserver { [origin = countedOrigin, turn] in
-            turn.alerts.received($0, from: origin, at: turn.now)
+            // The turn's time may be the time before the loop waited.
+            if isOwn { turn.alerts.received($0, from: origin, at: MonotonicClock.now()) }
         } isFlooded: { [origin = countedOrigin, turn] in
             let now = (time: turn.now, bytes: turn.counts.reportedBytes)
             defer { before = now }
             // Within one turn of the loop, and one call of libcurl.
             guard now == before else { return false }
-            turn.messageFloods.received((), from: origin, at: turn.now)
+            if isOwn { turn.messageFloods.received((), from: origin, at: MonotonicClock.now()) }
             return true
         }
     }

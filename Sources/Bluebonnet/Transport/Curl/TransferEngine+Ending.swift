@@ -47,8 +47,7 @@ extension TransferEngine {
         let code = reported != CURLE_OK && transfer.isCompleteOnLostConnection(reported) ? CURLE_OK : reported
         var isCutOff = false
         if transfer.isGuarded, code != CURLE_OK || transfer.responseBuffer.endsWithConnection {
-            let flood: Void? = shared.messageFloods.last(from: transfer.countedOrigin, at: shared.now)
-            isCutOff = multi.floods.hasCut(transfer.easy) || flood != nil
+            isCutOff = multi.floods.hasCut(transfer.easy) || mayBeMessageFlood(transfer, code)
         }
         let lastConnection = transfer.lastConnection
         if reported != CURLE_OK { transfer.noteFailure(reported) }
@@ -59,6 +58,13 @@ extension TransferEngine {
         return LibcurlEnd(
             code: code, multi: multi, connection: transfer.connection, lastConnection: lastConnection,
             hasInterim: hasInterim, isCutOff: isCutOff, isLost: isCutOff || isLost)
+    }
+
+    /// Whether a code may be the end of a connection that ``TLSObserver`` has ended a moment ago.
+    private func mayBeMessageFlood(_ transfer: Transfer, _ code: CURLcode) -> Bool {
+        let hasHead = transfer.responseBuffer.head != nil
+        guard CurlErrorTable.mayHideAlert(code, hasHead: hasHead) else { return false }
+        return shared.messageFloods.last(from: transfer.countedOrigin, at: shared.now) != nil
     }
 
     private func error(of end: LibcurlEnd, _ transfer: Transfer) -> RequestError? {

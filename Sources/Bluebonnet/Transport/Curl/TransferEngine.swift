@@ -147,7 +147,9 @@ actor TransferEngine: EventLoopClient {
         case .startQueued: break
         case .opened(let id, let upload):
             if let transfer = transfers[id] { opened(transfer, upload) }
-        case .connectionCut(let socket): multis.forEach { $0.notice(endOf: socket) }
+        case .connectionCut(let socket):
+            multis.forEach { $0.notice(endOf: socket) }
+            for transfer in upgrades.opening.values { transfer.multi?.notice(endOf: socket) }
         case .refuseWaiting: refuseWaiting()
         case .renewConnections: multis.forEach { $0.renewConnections() }
         }

@@ -9,7 +9,7 @@ import COpenSSL
 /// loop's thread.
 // Safety: OpenSSL's pointers are used within the callback that provides them.
 final class TLSObserver {
-    /// The number of steps between two questions; a message takes two or three.
+    /// The number of steps between two questions; a message takes three, or five if it asks for new keys.
     static let stepsOfFlood = 2048
 
     private let alertReceived: (PeerAlert) -> Void
@@ -53,8 +53,10 @@ final class TLSObserver {
         if kind == SSL_CB_CONNECT_LOOP {
             steps += 1
             guard steps.isMultiple(of: Self.stepsOfFlood), isFlooded() else { return }
-            // OpenSSL then reads as if the peer had closed the connection.
-            unsafe SSL_set_shutdown(ssl, SSL_get_shutdown(ssl) | SSL_RECEIVED_SHUTDOWN)
+            // OpenSSL then reads the end of the connection, without a closing alert. If it were told that the alert has
+            // come (`SSL_RECEIVED_SHUTDOWN`), a truncated body would be complete, and libcurl might wait without end.
+            guard let nothing = unsafe BIO_new(BIO_s_null()) else { return }
+            unsafe SSL_set0_rbio(ssl, nothing)
         } else if kind == SSL_CB_READ_ALERT, let alert = PeerAlert(UInt8(truncatingIfNeeded: value)) {
             alertReceived(alert)
         }

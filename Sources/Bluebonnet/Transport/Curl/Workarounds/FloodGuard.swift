@@ -1,4 +1,5 @@
 import BluebonnetLibc
+import COpenSSL
 import CSystem
 import Synchronization
 
@@ -34,8 +35,11 @@ final class FloodGuard: Sendable {
         guard !isRunning.withLock({ exchange(&$0, with: true) }) else { return }
         guard !DetachedThread.start(name: "bluebonnet-guard", { Self.shared.run() }) else { return }
         // The next transfer starts the thread again.
-        isRunning.withLock { $0 = false }
-        forget(monitor)
+        watched.withLock { watched in
+            isRunning.withLock { $0 = false }
+            for monitor in watched { monitor.isForgotten() }
+            watched.removeAll()
+        }
     }
 
     private func run() {
@@ -89,7 +93,8 @@ final class FloodGuard: Sendable {
 ///   while one transfer reads. Storing is quick: a loop that is slow with many bytes does something else with them.
 /// - The callbacks have received less than a sixteenth of these bytes.
 ///
-/// Unread bytes in other sockets do not count, so a connection is not ended if the loop is busy for another reason.
+/// Unread bytes in other sockets do not count, so a connection is not ended if the loop is busy for another reason,
+/// unless libcurl stores the bytes of a stream at the same time.
 struct FloodWindow {
     /// The number of bytes that libcurl may read for a stream without a reader.
     ///
@@ -130,7 +135,16 @@ struct FloodWindow {
     ///
     /// It stores some hundred MiB per second, also when it decrypts them. It reads 5 to 20 MiB of small frames.
     private static let storingTime: Int64 = 400_000_000
-    private static let storedInSecond: UInt64 = 32 << 20
+    ///
+    /// A slow machine stores less: a quarter of what it decrypts. It also reads fewer small frames.
+    private static let storedInSecond: UInt64 = {
+        let (most, sample): (UInt64, UInt64) = (32 << 20, 256 << 10)
+        let clock = bb_current_thread_clock()
+        let start = bb_clock_time(clock)
+        guard bb_encrypt_zeros(Int32(sample)) != 0 else { return most }
+        let time = UInt64(max(1, bb_clock_time(clock) - start))
+        return min(most, sample * 1_000_000_000 / time / 4)
+    }()
     private static let longest: Int64 = 2_000_000_000
     /// A loop is busy if it uses this part of the time; on a machine with much other work, it may not get more.
     private static let busyPart: Int64 = 16
@@ -332,6 +346,9 @@ final class FloodMonitor: Sendable {
     }
 
     // MARK: On any thread
+
+    /// Called when no thread checks the monitor; the next transfer asks for one.
+    func isForgotten() { isWatched.store(false, ordering: .sequentiallyConsistent) }
 
     /// Replaces an open socket by a socket whose peer is closed, if the descriptor still refers to the same socket.
     ///
