@@ -174,6 +174,17 @@ import Testing
         await control.stop()
     }
 
+    /// The end of such a body is that of the connection, and more than a second lies between its head and the flood.
+    @Test func `a flood of keys in a body without a length is no end of the body`() async throws {
+        let head = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\npart"
+        let server = try IdleTLSServer(before: [.bytes(head), .silence(seconds: 2), .keyUpdates])
+        defer { server.stop() }
+        let session = try TestHarness.trustingSession()
+        let error = try #require(await session.request(server.url, method: .post).serializingData().response.error)
+        #expect(error.kind == .connection(.lost) && error.description.contains(FloodGuard.message), "\(error)")
+        await session.shutdown()
+    }
+
     /// Some GB of chunk extensions (RFC 9112 §7.1.1): one without an end, or 8,000 bytes before each byte of the body.
     @Test(arguments: ["1;", "1;x\r\na\r\n1;"])
     func `a flood of chunk extensions ends, and other requests continue`(_ chunk: String) async throws {

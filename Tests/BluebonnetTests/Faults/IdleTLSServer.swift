@@ -21,6 +21,7 @@ import Testing
         /// KeyUpdates until the client has left.
         case keyUpdates
         case bytes(String)
+        case silence(seconds: UInt32)
         case end
     }
 
@@ -121,6 +122,7 @@ import Testing
         case .keyUpdate(let asksBack): unsafe sendKeys(on: ssl, asksBack: asksBack)
         case .keyUpdates: while unsafe sendKeys(on: ssl, asksBack: false) {}
         case .bytes(let text): unsafe send(text, on: ssl)
+        case .silence(let seconds): sleep(seconds)
         case .end:
             _ = unsafe SSL_shutdown(ssl)
             shutdown(descriptor, Int32(SHUT_WR))

@@ -664,8 +664,8 @@ extension Transfer {
 
     /// Observes a connection for its whole life, during which other transfers use it.
     ///
-    /// The flood guard does not know the sockets of libcurl's own handles, for DNS over HTTPS. What happens on them does
-    /// not explain a failure of the origin.
+    /// The flood guard does not know the sockets of libcurl's own handles, for DNS over HTTPS. What happens on them
+    /// does not explain a failure of the origin.
     private func tlsObserver(isOwn: Bool) -> TLSObserver {
         var before = (time: turn.now, bytes: turn.counts.reportedBytes)
         return TLSObserver { [origin = countedOrigin, turn] in

@@ -53,8 +53,8 @@ final class TLSObserver {
         if kind == SSL_CB_CONNECT_LOOP {
             steps += 1
             guard steps.isMultiple(of: Self.stepsOfFlood), isFlooded() else { return }
-            // OpenSSL then reads the end of the connection, without a closing alert. If it were told that the alert has
-            // come (`SSL_RECEIVED_SHUTDOWN`), a truncated body would be complete, and libcurl might wait without end.
+            // OpenSSL then reads the end of the connection, without a closing alert. With
+            // `SSL_RECEIVED_SHUTDOWN`, a truncated body would be complete, and libcurl might wait without end.
             guard let nothing = unsafe BIO_new(BIO_s_null()) else { return }
             unsafe SSL_set0_rbio(ssl, nothing)
         } else if kind == SSL_CB_READ_ALERT, let alert = PeerAlert(UInt8(truncatingIfNeeded: value)) {

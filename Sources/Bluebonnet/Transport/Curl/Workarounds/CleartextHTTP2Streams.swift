@@ -6,9 +6,9 @@ import CCurl
 /// 8.1.0. With earlier versions, requests for such streams have their own multi handle. It does not multiplex, and uses
 /// each connection only once.
 ///
-/// Libcurl 8.13 to 8.15 waits for the first response on a connection before it sends other requests on it. If they
-/// were told to wait for the connection, a server that answers the first one late would delay them all. They open
-/// further connections instead. Other versions wait only until the connection is open.
+/// Libcurl 8.13 to 8.15 waits for the first response on a connection before it sends other requests on it. With
+/// `CURLOPT_PIPEWAIT`, a server that answers the first one late would delay them all. They open further connections
+/// instead. Other versions wait only until the connection is open.
 struct CleartextHTTP2Streams {
     /// Whether the installed libcurl has the defect.
     static let isGuarded = Libcurl.version < 0x08_01_00

@@ -131,12 +131,13 @@ struct FloodWindow {
     private static let samplingDelay: Int64 = 10_000_000
     private static let timeLimit: Int64 = 50_000_000
     private static let byteLimit: UInt64 = 128 * 1024
-    /// The processor time after which a loop that reads less than this number of bytes a second does not store them.
+    /// The processor time after which a loop that reads few bytes does not store them.
     ///
     /// It stores some hundred MiB per second, also when it decrypts them. It reads 5 to 20 MiB of small frames.
     private static let storingTime: Int64 = 400_000_000
+    /// The number of bytes that a loop reads in a second of processor time if it stores them.
     ///
-    /// A slow machine stores less: a quarter of what it decrypts. It also reads fewer small frames.
+    /// A slow machine stores fewer: a quarter of what it decrypts. It also reads fewer small frames.
     private static let storedInSecond: UInt64 = {
         let (most, sample): (UInt64, UInt64) = (32 << 20, 256 << 10)
         let clock = bb_current_thread_clock()
