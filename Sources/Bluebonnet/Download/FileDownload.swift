@@ -17,10 +17,10 @@ struct FileDownload: SinkWriter {
     ///
     /// The download can then not be resumed.
     private var isGone = false
-    /// The number of times that the whole body was requested again.
+    /// The number of times in a row that a body was requested again without progress.
     private var restarts = 0
 
-    /// The maximum number of times that the whole body is requested again because the rest is not available.
+    /// The maximum number of times in a row that a body is requested again without progress.
     private static let restartLimit = 3
 
     init(_ plan: DownloadPlan) { self.plan = plan }
@@ -143,8 +143,9 @@ struct FileDownload: SinkWriter {
     mutating func interrupted(by error: RequestError, of core: RequestCore) -> FailureDecision {
         if startsOver {
             startsOver = false
-            // The limit prevents an endless loop with a server that sends another representation each time.
-            restarts += 1
+            // The limit prevents an endless loop with a server that sends another representation each time. A server may
+            // send a large file in many parts.
+            restarts = file?.takeGain() ?? 0 >= AutomaticResumption.minimumProgress ? 0 : restarts + 1
             return restarts > Self.restartLimit ? .end : .again(after: nil)
         }
         if error.isCancellation { return .end }

@@ -12,6 +12,8 @@ final class RangeOrigin: Sendable {
         /// Fields of every response with the body or a part of it.
         var fields: HTTPHeaders = ["ETag": "\"one\"", "Content-Type": "application/octet-stream"]
         var ignoresRanges = false
+        /// The maximum number of bytes in a part; fewer than were requested (RFC 9110 §15.3.7).
+        var largestPart = Int.max
         /// The number of body bytes before the connection breaks, for each request in order; later connections do not
         /// break.
         var cuts: [Int] = []
@@ -79,7 +81,8 @@ final class RangeOrigin: Sendable {
             return .status(416, headers: ["Content-Range": "bytes */\(body.count)"])
         }
         var fields = behaviour.fields
-        let (first, bound) = (start ?? 0, min(range?.upperBound ?? .max, body.count))
+        let (first, end) = (start ?? 0, min(range?.upperBound ?? .max, body.count))
+        let bound = start == nil ? end : first + min(end - first, behaviour.largestPart)
         if start != nil {
             fields.update(name: "Content-Range", value: "bytes \(first)-\(bound - 1)/\(body.count)")
         }

@@ -74,6 +74,21 @@ import Testing
         try await TestHarness.end(next, origin.server)
     }
 
+    @Test(arguments: [(size: 8192, isComplete: true), (100, false)])
+    func `a server may send the rest in many parts, which are not tiny`(size: Int, isComplete: Bool) async throws {
+        let directory = try TestDirectory()
+        let origin = try await RangeOrigin { ($0.cuts, $0.largestPart) = ([45_000], size) }
+        let session = TestHarness.session()
+        let answer = await session.download(origin.url, to: .file(directory.url("a"))).serializingURL().response
+        let data = try #require(answer.resumeData)
+        let rest = await session.download(resumingWith: data, to: .file(directory.url("a"))).serializingURL().response
+        #expect((rest.error == nil) == isComplete, "\(rest)")
+        if isComplete { expectSame(try Data(contentsOf: directory.url("a")), origin.body) }
+        // One interrupted, and the parts; or three times in a row without progress.
+        #expect(origin.ranges.count <= (isComplete ? 9 : 6), "\(origin.ranges)")
+        try await TestHarness.end(session, origin.server)
+    }
+
     @Test func `a temporary download can be resumed to any destination`() async throws {
         let directory = try TestDirectory(in: "/dev/shm")
         let origin = try await RangeOrigin { $0.cuts = [45_000] }
