@@ -143,8 +143,8 @@ struct FileDownload: SinkWriter {
     mutating func interrupted(by error: RequestError, of core: RequestCore) -> FailureDecision {
         if startsOver {
             startsOver = false
-            // The limit prevents an endless loop with a server that sends another representation each time. A server may
-            // send a large file in many parts.
+            // The limit prevents an endless loop with a server that sends another representation each time. A server
+            // may send a large file in many parts.
             restarts = file?.takeGain() ?? 0 >= AutomaticResumption.minimumProgress ? 0 : restarts + 1
             return restarts > Self.restartLimit ? .end : .again(after: nil)
         }
