@@ -102,7 +102,13 @@ final class Transfer {
     #endif
     var trust = TrustAttempt()
     /// Whether libcurl has already stored a field of this transfer.
+    #if !DEBUG
+        @safe @exclusivity(unchecked)
+    #endif
     var firstField = FoldedFirstField.stored
+    #if !DEBUG
+        @safe @exclusivity(unchecked)
+    #endif
     var trace = SendingTrace()
     /// What is known about the mark for refused streams of libcurl's handle.
     var refusalMark = RefusalMark.clear

@@ -45,7 +45,13 @@ actor TransferEngine: EventLoopClient {
     /// Whether the session has limits of its own for connections.
     let limitsConnections: Bool
     var gate: ConnectionGate
+    #if !DEBUG
+        @safe @exclusivity(unchecked)
+    #endif
     var pool: [EasyHandle] = []
+    #if !DEBUG
+        @safe @exclusivity(unchecked)
+    #endif
     private var multis = CleartextHTTP2Streams()
     private var isAttached = false
     private(set) var isShutDown = false
