@@ -284,6 +284,8 @@ struct ResponseBuffer {
 
     /// Keeps bytes that are not part of the body yet.
     mutating func leave(_ bytes: UnsafeRawBufferPointer) {
+        // As it grows, the array would copy as many bytes again. Few bytes are mostly the last ones.
+        if rest.isEmpty, bytes.count >= Self.smallestReservation { rest.reserveCapacity(Self.restLimit) }
         unsafe rest.append(contentsOf: bytes)
     }
 
