@@ -108,6 +108,14 @@ import Testing
         #expect(!monitor.end(descriptor))
         var byte: UInt8 = 1
         #expect(unsafe read(descriptor, &byte, 1) == 1 && byte == 0)
+        // The number is that of another connection, which was opened after the sample.
+        let (_, identities) = monitor.sample()
+        let other = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        try #require(other >= 0 && dup2(other, descriptor) == descriptor)
+        monitor.opened(descriptor)
+        #expect(!monitor.end(descriptor, onlyIf: identities[Int(descriptor)]))
+        #expect(monitor.end(descriptor))
+        close(other)
         _ = monitor.close(descriptor)
         close(file)
     }

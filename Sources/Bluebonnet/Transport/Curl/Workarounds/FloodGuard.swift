@@ -57,10 +57,9 @@ final class FloodGuard: Sendable {
                     continue
                 }
                 let now = MonotonicClock.now()
-                if window.needsSample(at: now, processorTime: time, cancelled: monitor.counts.cancelledStreams),
-                    let socket = window.flooded(monitor.sample())
-                {
-                    monitor.cut(socket)
+                if window.needsSample(at: now, processorTime: time, cancelled: monitor.counts.cancelledStreams) {
+                    let (sample, identities) = monitor.sample()
+                    if let socket = window.flooded(sample) { monitor.cut(socket, identities[Int(socket)]) }
                 }
                 windows[id] = (window, idle)
             }
@@ -135,9 +134,9 @@ struct FloodWindow {
     ///
     /// It stores some hundred MiB per second, also when it decrypts them. It reads 5 to 20 MiB of small frames.
     private static let storingTime: Int64 = 400_000_000
-    /// The number of bytes that a loop reads in a second of processor time if it stores them.
+    /// The minimum number of bytes that a loop reads in a second of processor time if it stores them.
     ///
-    /// A slow machine stores fewer: a quarter of what it decrypts. It also reads fewer small frames.
+    /// On a slow machine, this is a quarter of the bytes that the machine can encrypt in this time.
     private static let storedInSecond: UInt64 = {
         let (most, sample): (UInt64, UInt64) = (32 << 20, 256 << 10)
         let clock = bb_current_thread_clock()
@@ -323,22 +322,26 @@ final class FloodMonitor: Sendable {
         return time < 0 ? nil : time
     }
 
-    func sample() -> FloodWindow.FloodSample {
+    /// Returns what the window must know, and the identities of the sockets at this moment.
+    func sample() -> (FloodWindow.FloodSample, identities: [Int: UInt64]) {
         let count = min(max(0, transfers.load(ordering: .relaxed)), 25)
-        let read = sockets.withLock { sockets in
-            sockets.reduce(into: [Int32: UInt64]()) { counts, entry in
+        let (read, identities) = sockets.withLock { sockets in
+            let read = sockets.reduce(into: [Int32: UInt64]()) { counts, entry in
                 let socket = Int32(entry.key)
                 if entry.value == bb_socket_identity(socket) { counts[socket] = bb_socket_read(socket) }
             }
+            return (read, sockets)
         }
-        return FloodWindow.FloodSample(
+        let sample = FloodWindow.FloodSample(
             reportedBytes: counts.reportedBytes, read: read, storable: UInt64(count * FloodGuard.storableByTransfer),
             paused: counts.pausedStreams, pauses: counts.pauses, transfers: UInt64(count),
             cancelled: counts.cancelledStreams)
+        return (sample, identities)
     }
 
-    func cut(_ socket: Int32) {
-        let isCut = end(socket) {
+    /// Ends a connection, unless the descriptor has another identity than in the sample.
+    func cut(_ socket: Int32, _ sampled: UInt64?) {
+        let isCut = end(socket, onlyIf: sampled) {
             // This must happen before libcurl notices the replacement.
             if let ends = ConnectionEndpoints(of: socket) { cuts.withLock { $0.append((ends, MonotonicClock.now())) } }
         }
@@ -355,12 +358,17 @@ final class FloodMonitor: Sendable {
     ///
     /// - Parameters:
     ///   - socket: The socket.
+    ///   - sampled: The identity that the socket must have; `nil` for any.
     ///   - fails: Whether the new socket has an error, as after a failed connect.
     ///   - note: A closure that is called before the replacement.
     /// - Returns: Whether the socket was replaced.
-    func end(_ socket: Int32, fails: Bool = false, before note: () -> Void = {}) -> Bool {
+    func end(
+        _ socket: Int32, onlyIf sampled: UInt64? = nil, fails: Bool = false, before note: () -> Void = {}
+    ) -> Bool {
         sockets.withLock { sockets in
-            guard let identity = sockets[Int(socket)], identity == bb_socket_identity(socket) else { return false }
+            guard let identity = sockets[Int(socket)], identity == bb_socket_identity(socket),
+                sampled == nil || sampled == identity
+            else { return false }
             note()
             return bb_replace_by_dead_socket(socket, fails ? 1 : 0) != 0
         }
