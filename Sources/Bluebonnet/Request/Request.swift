@@ -369,3 +369,10 @@ public enum ResponseDisposition: Hashable, Sendable {
     /// The request is cancelled before any part of the body is delivered.
     case cancel
 }
+
+extension Request {
+    /// Returns a reader's error with the request added; other errors already contain the request.
+    nonisolated func error(_ error: RequestError) -> RequestError {
+        error.url == nil ? error.during(request, attempts: retryCount + 1) : error
+    }
+}

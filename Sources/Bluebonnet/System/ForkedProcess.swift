@@ -11,8 +11,8 @@ enum ForkedProcess {
     /// Whether the system tells the copy; it is first read when the first request begins.
     private static let isWatching: Bool = {
         // The value must exist before the system calls the function.
-        let isCopied = copied.load(ordering: .relaxed)
-        return pthread_atfork(nil, nil) { ForkedProcess.copied.store(true, ordering: .relaxed) } == 0 && !isCopied
+        _ = copied.load(ordering: .relaxed)
+        return pthread_atfork(nil, nil) { ForkedProcess.copied.store(true, ordering: .relaxed) } == 0
     }()
 
     static var isCopy: Bool { isWatching && copied.load(ordering: .relaxed) }

@@ -67,7 +67,7 @@ public struct ReconnectingWebSocket: Sendable {
                 case .open, .waiting: continue
                 }
             }
-            throw RequestError(.cancelled)
+            throw shared.error(.cancelled)
         }
     }
 
@@ -177,7 +177,13 @@ public struct ReconnectingWebSocket: Sendable {
 
         /// Ends the waits of senders.
         func ended(with error: RequestError?) {
-            phases.send(.ended(error ?? RequestError(.webSocket(.closed(.normalClosure)))))
+            phases.send(.ended(error ?? self.error(.webSocket(.closed(.normalClosure)))))
+        }
+
+        /// An error about the connection, if there is one.
+        func error(_ kind: RequestError.Kind) -> RequestError {
+            let error = RequestError(kind)
+            return current.withLock { $0.task }?.request.error(error) ?? error
         }
     }
 
@@ -208,7 +214,7 @@ public struct ReconnectingWebSocket: Sendable {
                 case .wait(let delay): await wait(delay)
                 case .finish: end(with: nil)
                 case .fail(let kind):
-                    let error = failure.flatMap { $0.kind == kind ? $0 : nil } ?? RequestError(kind)
+                    let error = failure.flatMap { $0.kind == kind ? $0 : nil } ?? socket.shared.error(kind)
                     end(with: error)
                     throw error
                 }
@@ -292,8 +298,8 @@ public struct ReconnectingWebSocket: Sendable {
                 request.close(WebSocketClose(code: .normalClosure), isDiscarding: true)
             }
             (task, messages) = (nil, nil)
-            _ = socket.shared.adopt(nil)
             socket.shared.ended(with: error)
+            _ = socket.shared.adopt(nil)
         }
     }
 }

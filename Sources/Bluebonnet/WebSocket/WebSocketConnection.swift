@@ -193,27 +193,27 @@ final class WebSocketConnection: ResponseSink, SinkWriter {
         _ event: WebSocketQueues.Event, take: (inout WebSocketQueues) -> WebSocketQueues.Read<Value>
     ) async throws(RequestError) -> Value? {
         while true {
-            guard !Task.isCancelled else { throw RequestError(.cancelled) }
+            guard !Task.isCancelled else { throw cancellation }
             switch change(take) {
             case .value(let value): return value
             case .end(let error):
                 if let error { throw error }
                 return nil
-            case .wait: guard await wait(for: event) else { throw RequestError(.cancelled) }
+            case .wait: guard await wait(for: event) else { throw cancellation }
             }
         }
     }
 
     /// Sends a message when all earlier messages are sent and there is room.
     func send(_ kind: WebSocketMessageKind, _ payload: Data) async throws(RequestError) {
-        guard await wait(for: .turn) else { throw RequestError(.cancelled) }
+        guard await wait(for: .turn) else { throw cancellation }
         try await write(kind, payload, isFinal: true)
     }
 
     /// Sends the pieces of a message when all earlier messages are sent and there is room.
     func send<Pieces: AsyncSequence>(_ kind: WebSocketMessageKind, _ pieces: Pieces) async throws(RequestError)
     where Pieces.Element: DataProtocol {
-        guard await wait(for: .turn) else { throw RequestError(.cancelled) }
+        guard await wait(for: .turn) else { throw cancellation }
         var reader = SequenceReader(pieces)
         while true {
             let piece: Data?
@@ -249,12 +249,18 @@ final class WebSocketConnection: ResponseSink, SinkWriter {
     /// The connection is closed if the message has begun.
     private func broken(_ kind: RequestError.Kind, by error: (any Error)? = nil) -> RequestError {
         defer { change { $0.turnEnded() } }
-        guard frameWriter.withLock({ $0?.isInMessage == true }) else { return RequestError(kind, underlying: error) }
+        guard frameWriter.withLock({ $0?.isInMessage == true }) else {
+            return located(RequestError(kind, underlying: error))
+        }
         // The rest of the message will not follow, so nothing else can.
         change { $0.beginClosing() }
         let detail = "the message is incomplete, so the WebSocket was closed"
-        return RequestError(kind, detail: detail, underlying: error)
+        return located(RequestError(kind, detail: detail, underlying: error))
     }
+
+    private var cancellation: RequestError { located(RequestError(.cancelled)) }
+
+    private func located(_ error: RequestError) -> RequestError { state.withLock { $0.located(error) } }
 
     /// Sends a ping; returns the time until its answer.
     func ping() async throws(RequestError) -> Duration {
@@ -268,7 +274,7 @@ final class WebSocketConnection: ResponseSink, SinkWriter {
             state.withLock { $0.takePing(id) }?.resume(returning: nil)
         }
         if let time { return time }
-        throw Task.isCancelled ? RequestError(.cancelled) : state.withLock { $0.closedError }
+        throw Task.isCancelled ? cancellation : state.withLock { $0.closedError }
     }
 
     /// Begins the closing handshake, unless it has begun; returns `false` if the connection is not open yet.

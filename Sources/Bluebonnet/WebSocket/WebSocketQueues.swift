@@ -214,7 +214,8 @@ struct WebSocketQueues: ~Copyable {
         return located(stage.error ?? RequestError(.webSocket(.closed(.abnormalClosure))))
     }
 
-    private func located(_ error: RequestError) -> RequestError {
+    /// Returns an error with the request of the handshake added; other errors already contain a request.
+    func located(_ error: RequestError) -> RequestError {
         error.url == nil ? error.during(handshake?.request, attempts: handshake?.attempts ?? 1) : error
     }
 

@@ -105,21 +105,55 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
+    /// Libcurl reads the first challenge, which it does not understand, and gives up.
+    @Test(arguments: ["MD5", "SHA-256"])
+    func `a proxy's first Digest challenge that is understood is answered`(_ algorithm: String) async throws {
+        let proxy = try await LocalServer { router in
+            router.fallback { request in
+                let field = request.headers["Proxy-Authorization"].flatMap { AuthorizationField($0) }
+                if let field, field["response"] == Self.response(algorithm, cnonce: field["cnonce"] ?? "") {
+                    return .text("in")
+                }
+                return .status(
+                    407,
+                    headers: HTTPHeaders([
+                        HTTPHeader(
+                            name: "Proxy-Authenticate", value: #"Digest realm="other", nonce="x", algorithm=SHA-512-256"#
+                        ), HTTPHeader(name: "Proxy-Authenticate", value: Self.challenge(algorithm)),
+                    ]))
+            }
+        }
+        let session = TestHarness.session {
+            $0.proxy = .url("http://127.0.0.1:\(proxy.port)", credential: Self.mufasa)
+        }
+        let request = HTTPRequest(url: try #require(URL(string: "http://example.com/dir/index.html")))
+        let answer = await ChallengedKind.data.answer(request, in: session)
+        #expect(answer.text == "in" && answer.heads == [200], "\(answer)")
+        #expect(proxy.requestCount == 2)
+        try await TestHarness.end(session, proxy)
+    }
+
     /// A server that sends more than the body of its challenge.
-    @Test(arguments: [10, 65_536, 300_000])
-    func `bytes after a challenge are not the response to the credential`(_ size: Int) async throws {
+    @Test(arguments: [10, 65_536, 300_000], [401, 407])
+    func `bytes after a challenge are not the response to the credential`(_ size: Int, code: Int) async throws {
         let evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
-        let head = "HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm=a\r\nContent-Length: \(size)\r\n\r\n"
+        let field = code == 401 ? "WWW-Authenticate" : "Proxy-Authenticate"
+        let head = "HTTP/1.1 \(code) No\r\n\(field): Basic realm=a\r\nContent-Length: \(size)\r\n\r\n"
         // Libcurl drops the bytes that it has read together with the body, and uses the connection again.
         let right = LocalServer.Script.Step.text("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nright")
         let clean = LocalServer.Script.Step.bytes(
-            "HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm=a\r\nContent-Length: 0\r\n\r\n")
+            "HTTP/1.1 \(code) No\r\n\(field): Basic realm=a\r\nContent-Length: 0\r\n\r\n")
         let challenge = LocalServer.Script.Step.bytes(head + String(repeating: "x", count: size) + evil)
         let server = try await LocalServer.scripted { number in
             .init([.waitForRequest, number == 1 ? challenge : clean, .waitForRequest, right, .waitForClose])
         }
-        let session = TestHarness.session()
-        let request = HTTPRequest(server.url("/"), credential: Self.mufasa)
+        let session = TestHarness.session {
+            if code == 407 { $0.proxy = .url("http://127.0.0.1:\(server.port)", credential: Self.mufasa) }
+        }
+        let request =
+            code == 401
+            ? HTTPRequest(server.url("/"), credential: Self.mufasa)
+            : HTTPRequest(url: try #require(URL(string: "http://example.com/")))
         let answer = await ChallengedKind.data.answer(request, in: session)
         #expect(answer.text == "right", "\(answer)")
         try await TestHarness.end(session, server)

@@ -66,6 +66,15 @@ struct CacheExchangeControlTests {
         #expect(await scene.answer("/2").source == .network)
     }
 
+    /// The bodies alone would be no bytes.
+    @Test func `many empty responses are bounded, too`() async throws {
+        let scene = CacheTestSession(memoryCapacity: 100_000) { _ in .text("", headers: Self.minute) }
+        for index in 0..<300 { _ = await scene.answer("/\(index)") }
+        #expect(scene.cache.statistics.memoryBytes <= 100_000)
+        #expect(await scene.answer("/299").source == .cache)
+        #expect(await scene.answer("/0").source == .network)
+    }
+
     @Test func `a response that is too large for the cache is not stored`() async throws {
         let scene = CacheTestSession(memoryCapacity: 100_000) { _ in
             .text(String(repeating: "x", count: 20_000), headers: Self.minute)

@@ -87,6 +87,21 @@ extension CacheExchangeTests {
         #expect(scene.transport.requestCount == 3)
     }
 
+    /// The caller sent no condition.
+    @Test(arguments: ChallengedKind.allCases)
+    func `§4.3.4: no caller receives a 304 about another response`(_ kind: ChallengedKind) async throws {
+        let scene = CacheTestSession { request in
+            request.headers.contains("If-None-Match")
+                ? .text("", status: 304, headers: ["ETag": "\"2\""])
+                : .text("hello", headers: ["ETag": "\"1\""])
+        }
+        for _ in 1...3 {
+            let answer = await kind.answer(HTTPRequest(url: scene.url()), in: scene.session)
+            #expect(answer.status == 200 && answer.text == "hello" && answer.heads == [200], "\(answer)")
+        }
+        #expect(scene.transport.requestCount == 5)
+    }
+
     @Test(arguments: [HTTPMethod.post, .put, .patch, .delete])
     func `§4.4: a response that may have changed is fetched again`(method: HTTPMethod) async throws {
         let scene = CacheTestSession { _ in .text("hello", headers: Self.minute) }

@@ -55,6 +55,24 @@ import Testing
         await other.shutdown()
     }
 
+    /// Libcurl names an identity in memory by its address since 8.12.0; a copy of it would be another identity.
+    @Test(arguments: [Session.Configuration.TLS.Version.v1_2, .v1_3])
+    func `connections with an identity in memory resume sessions`(
+        _ version: Session.Configuration.TLS.Version
+    ) async throws {
+        let files = try TestCertificates()
+        let certificate = try Data(contentsOf: URL(filePath: files.client))
+        let key = try Data(contentsOf: URL(filePath: files.clientKey))
+        let url = "https://127.0.0.1:\(try ChainServer.threeLevels.port())/"
+        let session = try TestHarness.trustingSession {
+            $0.httpVersion = .http1_1
+            $0.tls.maximumVersion = version
+            $0.tls.clientIdentity = .pem(data: certificate, key: key)
+        }
+        #expect(try await Self.resumed(10, from: url, session) == 9)
+        await session.shutdown()
+    }
+
     @Test func `each request after the first uses the alternative service, also on new connections`() async throws {
         let first = try #require(try TestServers.tls1_2.url().port)
         let second = try #require(try TestServers.tls1_3.url().port)

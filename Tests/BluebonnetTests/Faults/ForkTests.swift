@@ -39,6 +39,25 @@ import Testing
         }
     }
 
+    /// Its parent ends at once, and the copy prints what it saw.
+    @Test func `a request after daemon() fails and names the cause`() async throws {
+        let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+            let server = try await LocalServer { router in router.get("/a") { _ in .text("a") } }
+            let (session, url) = (Session(), server.url("/a"))
+            #expect(try await session.request(url).serializingString().value == "a")
+            let ended = Session()
+            await ended.shutdown()
+            for _ in 0..<2 { _ = await Self.isRefused(.request, ended, url) }
+            guard daemon(1, 1) == 0 else { _exit(EXIT_FAILURE) }
+            Self.permitAlarm()
+            alarm(30)
+            let text = await Self.isRefused(.request, session, url) ? "refused" : "not refused"
+            _ = unsafe write(STDOUT_FILENO, text, text.utf8.count)
+            _exit(EXIT_SUCCESS)
+        }
+        #expect(String(decoding: try #require(result).standardOutputContent, as: UTF8.self) == "refused")
+    }
+
     /// The threads of the pool block it.
     private static func permitAlarm() {
         var signals = sigset_t()

@@ -1,9 +1,10 @@
-import Bluebonnet
 import BluebonnetTesting
 import FoundationEssentials
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import Bluebonnet
 
 @Suite(.timeLimit(.minutes(10))) struct LimitTests {
     // MARK: Heads
@@ -26,6 +27,23 @@ import Testing
         try await TestHarness.expect(
             session.request(server.url("/a")).serializingData(), in: session,
             failsWith: .invalidResponse(.headTooLarge(limit: 100 * 1024)))
+        try await TestHarness.end(session, server)
+    }
+
+    /// Libcurl accepts 5,000 fields since 8.14.0.
+    @Test func `six thousand short fields`() async throws {
+        let fields = (1...6000).map { "X-\($0): a\r\n" }.joined()
+        let server = try await LocalServer.scripted(
+            .waitForRequest, .bytes("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n" + fields + "\r\n"), .stall)
+        let session = TestHarness.session()
+        let task = session.request(server.url("/a")).serializingData()
+        if Libcurl.version < 0x08_0e_00 {
+            #expect(await task.response.response?.headers.count == 6001)
+        } else {
+            try await TestHarness.expect(
+                task, in: session, failsWith: .invalidResponse(.headTooLarge(limit: 256 * 1024)),
+                saying: "more than 5,000 fields")
+        }
         try await TestHarness.end(session, server)
     }
 

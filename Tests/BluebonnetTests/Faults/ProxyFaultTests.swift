@@ -46,7 +46,7 @@ import Testing
     @Test(arguments: [
         ("HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n", "502"),
         ("HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm=\"a\"\r\n\r\n", "407"),
-        ("", ""),
+        ("", ""), ("\0\0\0\0\r\n\r\n", "through http://127.0.0.1:"),
     ])
     func `a proxy that opens no tunnel`(_ answer: String, words: String) async throws {
         let proxy = try await LocalServer.scripted(.waitForHead, .bytes(answer))

@@ -70,6 +70,14 @@ import Testing
         #expect(lines == [row.isProxied ? "200 5 address 127.0.0.1 \(url.port ?? 0)" : "200 "])
     }
 
+    /// No libcurl reads it as a network, so the request would go to the proxy without a word.
+    @Test func `an error names an exception that is not understood`() async throws {
+        let lines = try await Self.lines(
+            ["http://example.test/"], ["http_proxy": "http://127.0.0.1:1", "no_proxy": "a.test,127.0.0.0/33"])
+        #expect(lines.count == 1, "\(lines)")
+        #expect(lines.first?.contains("whose no_proxy has \"127.0.0.0/33\", neither a host nor a network") == true)
+    }
+
     /// The hosts of the evaluators were determined when the session was created.
     @Test(arguments: ["http_proxy=http://127.0.0.1:1", "http_proxy=", "no_proxy=*", "NO_PROXY=127.0.0.2"])
     func `a change of the environment does not affect an existing session`(

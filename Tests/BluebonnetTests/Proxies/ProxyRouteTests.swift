@@ -65,6 +65,9 @@ import Testing
             return
         }
         #expect(error?.description.contains("hidden") == false)
+        if proxy == .url("http://a", excluding: ["b", "10.0.0.0/33"]) {
+            #expect(error?.description.contains("10.0.0.0/33") == true, "\(error.map { "\($0)" } ?? "")")
+        }
         await session.shutdown()
     }
 

@@ -69,14 +69,17 @@ final class NetworkNamespace: Sendable {
         try #require(unsafe write(descriptor, bytes, bytes.count) == bytes.count)
     }
 
-    /// Starts the program that prints statuses.
-    func start(_ arguments: String...) throws -> LineOutputProgram {
-        kept(try LineOutputProgram("ReachabilityProgram", arguments, namespace: name))
+    /// Starts a program of this package, whose lines are read.
+    func start(_ program: String, _ arguments: [String]) throws -> LineOutputProgram {
+        kept(try LineOutputProgram(program, arguments, namespace: name))
     }
 
-    /// Starts a server on all current and later addresses of the namespace.
-    func serve(port: Int) async throws {
-        let words = "python3 -u -m http.server \(port) --bind 0.0.0.0 --directory /usr/share"
+    /// Starts the program that prints statuses.
+    func start(_ arguments: String...) throws -> LineOutputProgram { try start("ReachabilityProgram", arguments) }
+
+    /// Starts a server; by default, on all current and later IPv4 addresses of the namespace.
+    func serve(port: Int, on address: String = "0.0.0.0") async throws {
+        let words = "python3 -u -m http.server \(port) --bind \(address) --directory /usr/share/doc"
         let server = kept(
             try LineOutputProgram(command: words.split(separator: " ").map(String.init), namespace: name))
         // The server prints its port when it listens.

@@ -45,6 +45,22 @@ struct ReachabilityNetworkTests {
         }
     }
 
+    /// Libcurl before 8.3.0 forgets the zone when it uses a cached address.
+    @Test func `repeated requests to a link-local address succeed`() async throws {
+        try await NetworkNamespace.with { network in
+            try await network.connect("eth0", address: "10.0.0.1")
+            // The way to one's own address.
+            try await network.ip("link set lo up")
+            try await network.ip("-6 addr add fe80::5/64 dev eth0 nodad")
+            try await network.serve(port: 8000, on: "::")
+            let url = "http://[fe80::5%25eth0]:8000/"
+            let program = try network.start("EnvironmentProgram", [url, url, url])
+            var lines: [String] = []
+            for await line in program.lines { lines.append(line) }
+            #expect(lines.count == 3 && lines.allSatisfy { $0.hasPrefix("200 ") }, "\(lines)")
+        }
+    }
+
     @Test func `two halves of a default route count as a default route, and rules apply`() async throws {
         try await NetworkNamespace.with { network in
             try await network.connect("eth0", address: "10.0.0.1")

@@ -1,4 +1,5 @@
 import Bluebonnet
+import BluebonnetTesting
 import FoundationEssentials
 import Testing
 
@@ -156,6 +157,18 @@ struct EncodedText: Sendable {
         let serializer = StringResponseSerializer(
             encoding: encoding, replacesMalformedBytes: true, emptyResponseCodes: [200])
         #expect(try serializer.serialize(serializerInput(Data(bytes), contentType: contentType)) == expected)
+    }
+
+    @Test func `a request replaces malformed bytes on demand`() async throws {
+        let transport = StubTransport()
+        let (bytes, headers) = (Data([0x41, 0xFF]), HTTPHeaders(["Content-Type": "text/plain; charset=utf-8"]))
+        transport.stub(nil, "/", .response(headers: headers, body: bytes))
+        let session = Session(transport: transport)
+        func request() -> DataRequest { session.request("http://stub.test/") }
+        #expect(try await request().serializingString(replacesMalformedBytes: true).value == "A\u{FFFD}")
+        #expect(try await request().serializingResponse(using: .lossyString).value == "A\u{FFFD}")
+        #expect(await request().serializingString().response.error != nil)
+        await session.shutdown()
     }
 
     private func decode(_ bytes: [UInt8], contentType: String?, encoding: String.Encoding? = nil) throws -> String {

@@ -54,6 +54,22 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
+    @Test func `a cancelled task requests no further page`() async throws {
+        let server = try await Self.server()
+        let session = TestHarness.session()
+        let pages = session.pages(of: Page.self, from: server.url("/items"), headers: Self.headers)
+        let reader = Task {
+            for try await page in pages {
+                #expect(page.number == 1)
+                unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
+            }
+        }
+        let error = await #expect(throws: RequestError.self) { try await reader.value }
+        #expect(error?.isCancellation == true)
+        #expect(server.requestCount == 1)
+        try await TestHarness.end(session, server)
+    }
+
     @Test func `parameters belong to the first page, and responses have the fields of each`() async throws {
         let server = try await Self.server()
         let session = TestHarness.session()

@@ -189,7 +189,7 @@ import Testing
             (CURLE_RECV_ERROR, "nghttp2 recv error -905: Too many CONTINUATION frames", 0x08_17_00, .tooManyFrames),
             (CURLE_HTTP2, "nghttp2 recv error -505: Protocol error", 0x08_0e_01, nil),
             (CURLE_RECV_ERROR, "Too large response headers: 1 > 0", 0x08_03_00, .tooManyHeads),
-            (CURLcode(100), "Too many response headers, 5000 is max", 0x08_0e_00, .tooManyHeads),
+            (CURLcode(100), "Too many response headers, 5000 is max", 0x08_0e_00, .tooManyFields),
             (CURLE_HTTP2, "nghttp2 recv error -905: Too many CONTINUATION frames", 0x08_0e_01, .tooManyFrames),
             (CURLE_WEIRD_SERVER_REPLY, "[HTTP2] [1] received invalid frame: F", 0x08_0e_01, .brokenStream),
             (CURLE_HTTP2_STREAM, "HTTP/2 stream 1 reset by curl (error 0xb)", 0x08_17_00, .goingAway),

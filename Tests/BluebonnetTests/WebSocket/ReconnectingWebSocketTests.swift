@@ -91,6 +91,34 @@ import Testing
         try await TestHarness.end(session, server)
     }
 
+    @Test(arguments: ["events", "messages", "values"])
+    func `a cancelled task receives nothing more of what has arrived`(reads: String) async throws {
+        let server = try await Self.server([
+            Fixture.text("1"), Fixture.text("2"), Fixture.text("3"), .waitForClose,
+        ])
+        let session = Sleeps().session()
+        let socket = Self.socket(session, server)
+        let count = Locked(0)
+        let reader = Task {
+            func stop() {
+                count.withLock { $0 += 1 }
+                unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
+            }
+            switch reads {
+            case "events":
+                for try await event in socket.events {
+                    if case .message = event { stop() }
+                }
+            case "messages": for try await _ in socket.messages { stop() }
+            default: for try await _ in socket.decodables(of: Int.self) { stop() }
+            }
+        }
+        let error = await #expect(throws: RequestError.self) { try await reader.value }
+        #expect(error?.isCancellation == true && error?.url != nil)
+        #expect(count.withLock(\.self) == 1)
+        try await TestHarness.end(session, server)
+    }
+
     @Test func `messages and decoded values come from all connections, without the other events`() async throws {
         let scripts: [[Step]] = [
             [Fixture.text("1"), .close], [Fixture.text("2"), Fixture.close(1000), Fixture.received(2)],

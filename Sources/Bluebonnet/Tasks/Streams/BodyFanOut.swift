@@ -190,13 +190,6 @@ final class BodyPlace: Sendable {
     fileprivate func take() -> Bool { isUsed.take() }
 }
 
-extension DataStreamRequest {
-    /// Returns a reader's error with the request added; other errors already contain the request.
-    nonisolated func error(_ error: RequestError) -> RequestError {
-        error.url == nil ? error.during(request, attempts: retryCount + 1) : error
-    }
-}
-
 /// One reader of a streamed body; it stops when the last reference to it is released.
 final class StreamReader: Sendable {
     let request: DataStreamRequest

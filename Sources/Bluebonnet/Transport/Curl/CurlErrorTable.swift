@@ -30,7 +30,8 @@ enum CurlErrorTable {
     static func kind(of code: CURLcode, in context: FailureContext) -> RequestError.Kind {
         switch CurlErrorText(of: code, saying: context.message) {
         case .hostMismatch: .trust(.hostMismatch)
-        case .tooManyHeads where context.wasSent || code != CurlErrorText.tooLarge:
+        case .tooManyHeads where context.wasSent || code != CurlErrorText.tooLarge,
+            .tooManyFields where context.wasSent:
             context.headTooLarge(300 * 1024)
         // Many small frames count as a large head; the request must not be sent again.
         case .headTooLarge, .tooManyFrames: context.headTooLarge(128 * 1024)
@@ -49,7 +50,7 @@ enum CurlErrorTable {
         case .alert(let reason): .trust(reason)
         case .expiredAlert: .trust(.clientCertificateRefused)
         case .undecodable: .invalidResponse(.undecodableContent)
-        case .tooManyHeads, .resendsExhausted, .lost, nil: kind(byCode: code, in: context)
+        case .tooManyHeads, .tooManyFields, .resendsExhausted, .lost, nil: kind(byCode: code, in: context)
         }
     }
 
@@ -86,13 +87,14 @@ enum CurlErrorTable {
     static func message(for code: CURLcode, in context: FailureContext) -> String? {
         switch CurlErrorText(of: code, saying: context.message) {
         case .expiredAlert: return "the server sent the alert certificate expired"
+        case .tooManyFields: return "it has more than 5,000 fields"
         case .noStatusLine: return "it does not begin with a status line, as in HTTP/0.9"
         default: break
         }
         guard context.message.isEmpty else { return nil }
         return switch code {
         case CURLE_BAD_FUNCTION_ARGUMENT where context.wasSent: "a line of the head is not a field"
-        case CURLE_HTTP2 where CurlErrorText.omitsCloseReason: "the connection was closed"
+        case CURLE_HTTP2: "the connection was closed"
         case CURLE_PARTIAL_FILE where !context.hasHead: "the connection was closed"
         default: nil
         }

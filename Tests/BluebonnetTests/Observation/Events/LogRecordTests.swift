@@ -31,7 +31,7 @@ import Testing
             ])
     }
 
-    @Test(arguments: ["\u{85}", "\u{9b}", "\u{2028}", "\u{2029}"])
+    @Test(arguments: ["\u{85}", "\u{9b}", "\u{2028}", "\u{2029}", "\u{202e}"])
     func `A line break that JSON allows in a string becomes a space`(_ character: String) throws {
         let line = LogRecord(level: .info, event: "e", message: "a\(character)b").jsonLine
         let value = try JSONDecoder().decode([String: JSONValue].self, from: Data(line.utf8))

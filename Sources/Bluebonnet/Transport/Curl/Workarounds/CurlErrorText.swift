@@ -8,6 +8,8 @@ enum CurlErrorText: Equatable {
     case hostMismatch
     /// The heads of an exchange are too many, or their total size is too large.
     case tooManyHeads
+    /// The head has more fields than libcurl accepts.
+    case tooManyFields
     /// An HTTP/2 head, which is delivered as a whole, is too large.
     case headTooLarge
     /// An HTTP/2 head consists of more frames than nghttp2 accepts.
@@ -51,7 +53,7 @@ enum CurlErrorText: Equatable {
         (.hostMismatch, "target ipv", [CURLE_PEER_FAILED_VERIFICATION], 0x08_01_00..<UInt32.max),
         (.hostMismatch, "target IPv", [CURLE_PEER_FAILED_VERIFICATION], 0x08_0f_00..<UInt32.max),
         (.tooManyHeads, "Too large response headers", [CURLE_RECV_ERROR], allVersions),
-        // Since 8.14.0, also for more than 5,000 fields.
+        (.tooManyFields, "Too many response headers", [tooLarge], 0x08_0e_00..<UInt32.max),
         (.tooManyHeads, "response headers", [tooLarge], allVersions),
         // Libcurl refused a field. Later versions, which accept larger heads, also use -902 for other reasons.
         (.headTooLarge, "nghttp2_session_mem_recv() returned -902", [CURLE_RECV_ERROR], 0..<0x08_0d_00),
