@@ -114,13 +114,9 @@ import Testing
                 if let field, field["response"] == Self.response(algorithm, cnonce: field["cnonce"] ?? "") {
                     return .text("in")
                 }
-                return .status(
-                    407,
-                    headers: HTTPHeaders([
-                        HTTPHeader(
-                            name: "Proxy-Authenticate", value: #"Digest realm="other", nonce="x", algorithm=SHA-512-256"#
-                        ), HTTPHeader(name: "Proxy-Authenticate", value: Self.challenge(algorithm)),
-                    ]))
+                let values = [#"Digest realm="other", nonce="x", algorithm=SHA-512-256"#, Self.challenge(algorithm)]
+                let fields = values.map { HTTPHeader(name: "Proxy-Authenticate", value: $0) }
+                return .status(407, headers: HTTPHeaders(fields))
             }
         }
         let session = TestHarness.session {

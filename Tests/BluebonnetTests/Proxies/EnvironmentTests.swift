@@ -70,7 +70,7 @@ import Testing
         #expect(lines == [row.isProxied ? "200 5 address 127.0.0.1 \(url.port ?? 0)" : "200 "])
     }
 
-    /// No libcurl reads it as a network, so the request would go to the proxy without a word.
+    /// No libcurl reads it as a network, so the request would go to the proxy.
     @Test func `an error names an exception that is not understood`() async throws {
         let lines = try await Self.lines(
             ["http://example.test/"], ["http_proxy": "http://127.0.0.1:1", "no_proxy": "a.test,127.0.0.0/33"])

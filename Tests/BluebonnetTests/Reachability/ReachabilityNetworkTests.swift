@@ -49,7 +49,7 @@ struct ReachabilityNetworkTests {
     @Test func `repeated requests to a link-local address succeed`() async throws {
         try await NetworkNamespace.with { network in
             try await network.connect("eth0", address: "10.0.0.1")
-            // The way to one's own address.
+            // Its own addresses are reached through it.
             try await network.ip("link set lo up")
             try await network.ip("-6 addr add fe80::5/64 dev eth0 nodad")
             try await network.serve(port: 8000, on: "::")
