@@ -55,7 +55,7 @@ import Testing
         await other.shutdown()
     }
 
-    /// Libcurl names an identity in memory by its address since 8.12.0; a copy of it would be another identity.
+    /// Libcurl 8.20.0 and later resumes no session of an identity without a file name.
     @Test(arguments: [Session.Configuration.TLS.Version.v1_2, .v1_3])
     func `connections with an identity in memory resume sessions`(
         _ version: Session.Configuration.TLS.Version
