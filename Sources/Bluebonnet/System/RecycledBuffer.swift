@@ -29,10 +29,14 @@ final class RecycledBuffer: @unchecked Sendable {
 
     /// Adds bytes, usually 16 KiB from libcurl; the buffer grows if there is not enough room.
     func append(_ bytes: UnsafeRawBufferPointer) {
-        if bytes.count > room { grow(to: count + bytes.count) }
+        if bytes.count > room { grow(to: max(count + bytes.count, 2 * capacity)) }
         guard let source = bytes.baseAddress else { return }
         unsafe memcpy(memory + count, source, bytes.count)
         count += bytes.count
+    }
+
+    func withUnsafeBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        unsafe body(UnsafeRawBufferPointer(start: memory, count: count))
     }
 
     /// Calls a closure that writes at most the given number of bytes and returns the number of written bytes.
@@ -45,10 +49,10 @@ final class RecycledBuffer: @unchecked Sendable {
 
     /// Creates a piece with the content of the buffer.
     ///
-    /// If the buffer is at least half full, the piece uses the buffer's memory, which returns to the pool when the
+    /// If the buffer is at least a quarter full, the piece uses the buffer's memory, which returns to the pool when the
     /// piece is released. Otherwise, the piece is a copy, because most of the memory would be unused.
     fileprivate func piece(for pool: RecycledBuffers) -> Data {
-        guard count >= capacity / 2 else {
+        guard count >= capacity / 4 else {
             let copy = unsafe Data(bytes: memory, count: count)
             pool.recycle(self)
             return copy

@@ -37,7 +37,7 @@ struct ResponseBuffer {
     private(set) var decoder: ContentDecoder?
     private var hasCoding = false
     /// The bytes that libcurl has delivered and that are not part of the body yet; coded bytes if there is a decoder.
-    private(set) var rest: [UInt8] = []
+    private(set) var rest = KeptBytes()
 
     init(state: TransferState, now: Int64) {
         self.state = state
@@ -112,7 +112,7 @@ struct ResponseBuffer {
 
     /// Called when the request is sent again: an error of the next sending must not show this response.
     mutating func sentAgain() {
-        (head, statusCode, partialLine, firstByte, rest) = (nil, nil, [], nil, [])
+        (head, statusCode, partialLine, firstByte, rest) = (nil, nil, [], nil, KeptBytes())
         state.sentAgain()
     }
 
@@ -170,7 +170,7 @@ struct ResponseBuffer {
             announcedLength = nil
             decoder = nil
             hasCoding = false
-            rest = []
+            rest = KeptBytes()
         case .append:
             unsafe lines.append(contentsOf: line)
             if let flaw = framing.flaw(in: span) { return refuse(.malformed, flaw) }
@@ -275,22 +275,30 @@ struct ResponseBuffer {
         return action
     }
 
-    /// The maximum number of bytes that are not part of the body yet.
-    ///
-    /// This is more than libcurl usually reads before it is paused at the end of the turn.
-    private static let restLimit = 256 * 1024
     /// How many more bytes may be kept.
-    var roomOfRest: Int { max(0, Self.restLimit - rest.count) }
+    var roomOfRest: Int { max(0, KeptBytes.limit - rest.count) }
 
     /// Keeps bytes that are not part of the body yet.
-    mutating func leave(_ bytes: UnsafeRawBufferPointer) {
-        // As it grows, the array would copy as many bytes again. Few bytes are mostly the last ones.
-        if rest.isEmpty, bytes.count >= Self.smallestReservation { rest.reserveCapacity(Self.restLimit) }
-        unsafe rest.append(contentsOf: bytes)
+    mutating func leave(_ bytes: UnsafeRawBufferPointer, pool: RecycledBuffers) {
+        unsafe rest.append(bytes, pool: decoder == nil ? pool : nil)
     }
 
     /// Removes the bytes that are not part of the body yet.
-    mutating func takeRest() -> [UInt8] { exchange(&rest, with: []) }
+    mutating func takeRest() -> KeptBytes { exchange(&rest, with: KeptBytes()) }
+
+    /// Whether ``takeRestAsPiece(now:)`` may be called.
+    var restIsPiece: Bool { buffers != nil && piece == nil && decoder == nil && rest.buffer != nil }
+
+    /// Makes the kept bytes the next piece for the receiver; returns the state's decision.
+    mutating func takeRestAsPiece(now: Int64) -> TransferState.BodyAction {
+        let action = state.bodyBytesReceived(rest.count)
+        switch action {
+        case .accept: (lastActivity, piece) = (now, takeRest().buffer)
+        case .pause: break
+        case .refuse(let reason): _ = refuse(reason)
+        }
+        return action
+    }
 
     /// Stores bytes for the receiver.
     private mutating func addToPiece(_ bytes: UnsafeRawBufferPointer) {
@@ -311,5 +319,41 @@ struct ResponseBuffer {
     private mutating func refuse(_ reason: RequestError.InvalidResponseReason, _ detail: String? = nil) -> Bool {
         failure = RequestError(.invalidResponse(reason), detail: detail)
         return false
+    }
+}
+
+/// Bytes that libcurl has delivered, and that are not part of the body yet.
+// Safety: the bytes are read within the closure.
+struct KeptBytes {
+    /// The maximum number of bytes.
+    ///
+    /// This is what libcurl 8 reads in one call, up to 11 times 64 KiB. It is paused at the end of the turn.
+    static let limit = 11 * 64 * 1024
+    /// The capacity to begin with, which is mostly enough.
+    private static let reservation = 256 * 1024
+    /// The minimum size of the first bytes for which more bytes are expected; few bytes are mostly the last ones.
+    private static let smallestReservation = 8 * 1024
+
+    private var bytes: [UInt8] = []
+    /// The bytes in memory that can become a piece for a receiver.
+    private(set) var buffer: RecycledBuffer?
+
+    var count: Int { buffer?.count ?? bytes.count }
+
+    /// Adds bytes; takes a buffer of the pool if more bytes are likely to follow.
+    mutating func append(_ new: UnsafeRawBufferPointer, pool: RecycledBuffers?) {
+        if count == 0, new.count >= Self.smallestReservation {
+            // As it grows, the array would copy as many bytes again.
+            if let pool, pool.size >= Self.reservation {
+                buffer = pool.take()
+            } else {
+                bytes.reserveCapacity(Self.reservation)
+            }
+        }
+        if let buffer { unsafe buffer.append(new) } else { unsafe bytes.append(contentsOf: new) }
+    }
+
+    func withUnsafeBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        if let buffer { unsafe buffer.withUnsafeBytes(body) } else { unsafe bytes.withUnsafeBytes(body) }
     }
 }

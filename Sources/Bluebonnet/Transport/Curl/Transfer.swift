@@ -375,7 +375,11 @@ final class Transfer {
 
     /// Receives decoded bytes of the body; returns the state's decision.
     func acceptBody(_ bytes: UnsafeRawBufferPointer) -> TransferState.BodyAction {
-        let action = unsafe responseBuffer.receivedBody(bytes, now: turn.now)
+        unsafe noted(responseBuffer.receivedBody(bytes, now: turn.now))
+    }
+
+    /// Notes that bytes of the body were received, if they were; returns the state's decision.
+    func noted(_ action: TransferState.BodyAction) -> TransferState.BodyAction {
         if action == .accept {
             progress.bytesArrived()
             noteProgress()

@@ -10,7 +10,7 @@ extension Transfer {
     /// Keeps bytes of the body until it can be delivered, or until the bytes before them are decoded.
     func keep(_ bytes: UnsafeRawBufferPointer) {
         responseBuffer.lastActivity = turn.now
-        unsafe responseBuffer.leave(bytes)
+        unsafe responseBuffer.leave(bytes, pool: turn.buffers)
         noteProgress()
     }
 
@@ -32,7 +32,7 @@ extension Transfer {
             noteRefusal()
             return action
         }
-        unsafe responseBuffer.leave(input)
+        unsafe responseBuffer.leave(input, pool: turn.buffers)
         responseBuffer.state.bytesLeft()
         noteRest()
         return .accept
@@ -42,14 +42,26 @@ extension Transfer {
     func takeRest() -> TransferState.BodyAction {
         waitsToTakeRest = false
         guard responseBuffer.state.hasRest else { return .accept }
-        let action = unsafe responseBuffer.takeRest().withUnsafeBytes { rest in
-            var input = unsafe rest
-            let action = unsafe take(&input)
-            unsafe responseBuffer.leave(input)
-            return action
-        }
+        let action = takeRestAsPiece() ?? takeRestAsBytes()
         action == .pause ? noteRest() : noteRefusal()
         return action
+    }
+
+    /// Makes the kept bytes the next piece for the receiver, without copying them; `nil` if that is not possible.
+    private func takeRestAsPiece() -> TransferState.BodyAction? {
+        if responseBuffer.rest.buffer != nil { deliverPiece() }
+        guard responseBuffer.restIsPiece else { return nil }
+        guard responseBuffer.state.takesBody else { return .pause }
+        return noted(responseBuffer.takeRestAsPiece(now: turn.now))
+    }
+
+    private func takeRestAsBytes() -> TransferState.BodyAction {
+        unsafe responseBuffer.takeRest().withUnsafeBytes { rest in
+            var input = unsafe rest
+            let action = unsafe take(&input)
+            unsafe responseBuffer.leave(input, pool: turn.buffers)
+            return action
+        }
     }
 
     /// Makes the engine take the kept bytes in its next turn if there is room for them.
