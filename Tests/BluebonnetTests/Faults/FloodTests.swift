@@ -120,6 +120,22 @@ import Testing
         close(file)
     }
 
+    /// Without another attempt, floods would last for as long as they wish from then on.
+    @Test func `the guard starts again after the system had no thread for it`() {
+        let attempts = Locked(0)
+        let floodGuard = FloodGuard { _ in
+            attempts.withLock { count in
+                count += 1
+                return count > 1
+            }
+        }
+        let monitors = (0..<2).map { _ in FloodMonitor(counts: ReceiveCounts(), guardedBy: floodGuard) }
+        for (index, expected) in [(0, 1), (0, 2), (0, 2), (1, 2)] {
+            monitors[index].transferBegins()
+            #expect(attempts.withLock(\.self) == expected)
+        }
+    }
+
     // MARK: On the wire
 
     static let kinds = ["data", "priority", "altsvc", "ping", "window"]
@@ -146,13 +162,14 @@ import Testing
         await session.shutdown()
     }
 
-    @Test(arguments: kinds + ["keys"])
+    @Test(arguments: kinds + ["keys", "keys of a lookup"])
     func `other requests of the session continue during a flood`(_ kind: String) async throws {
         let keys = try IdleTLSServer(before: [.keyUpdates])
         defer { keys.stop() }
         let control = try await LocalServer { $0.get("/", .text("right")) }
         let session = try TestHarness.trustingSession {
             $0.timeouts = Timeouts(connect: .seconds(20), total: .seconds(10))
+            if kind == "keys of a lookup" { $0.dns.httpsServer = URL(string: keys.url) }
         }
         let other = TestHarness.session()
         let silence = try TestHarness.trustingSession {
@@ -164,7 +181,12 @@ import Testing
         #expect(await silence.request(stall).serializingData().response.error?.kind == .timedOut(.total))
         let second = clock.now - start
         await silence.shutdown()
-        let url = kind == "keys" ? keys.url : try TestServers.misbehavingHTTP2.url("/flood?kind=\(kind)").description
+        let url =
+            switch kind {
+            case "keys": keys.url
+            case "keys of a lookup": "http://flood.test/"
+            default: try TestServers.misbehavingHTTP2.url("/flood?kind=\(kind)").description
+            }
         let flood = session.request(url, method: .post)
         let task = flood.serializingData()
         func delay(of session: Session) async throws -> Duration {
@@ -198,6 +220,17 @@ import Testing
         let session = try TestHarness.trustingSession()
         let error = try #require(await session.request(server.url, method: .post).serializingData().response.error)
         #expect(error.kind == .connection(.lost) && error.description.contains(FloodGuard.message), "\(error)")
+        await session.shutdown()
+    }
+
+    /// Libcurl does not read the socket, so it does not notice the end by itself.
+    @Test func `a flood of keys on a WebSocket ends it`() async throws {
+        let server = try IdleTLSServer(before: [.acceptedWebSocket, .keyUpdates])
+        defer { server.stop() }
+        let session = try TestHarness.trustingSession()
+        let task = session.webSocket(server.url.replacing("https", with: "wss")).webSocketTask()
+        let (messages, error) = await WebSocketFixture.messages(task)
+        #expect(messages.isEmpty && error?.kind == .connection(.lost), "\(error.map { "\($0)" } ?? "no error")")
         await session.shutdown()
     }
 

@@ -21,6 +21,8 @@ import Testing
         /// KeyUpdates until the client has left.
         case keyUpdates
         case bytes(String)
+        /// The head that accepts a WebSocket (RFC 6455 §4.2.2).
+        case acceptedWebSocket
         case silence(seconds: UInt32)
         case end
     }
@@ -84,24 +86,24 @@ import Testing
             state.connections += 1
             return state.connections
         }
-        while unsafe requestCame(on: ssl) {
+        while let request = unsafe nextRequest(on: ssl) {
             let body = "{\"connection\":\(number)}"
-            for message in messages.before { unsafe send(message, on: ssl, descriptor) }
+            for message in messages.before { unsafe send(message, on: ssl, descriptor, to: request) }
             unsafe send("HTTP/1.1 200 OK\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)", on: ssl)
-            for message in messages.after { unsafe send(message, on: ssl, descriptor) }
+            for message in messages.after { unsafe send(message, on: ssl, descriptor, to: request) }
             state.withLock { $0.exchanges += 1 }
         }
     }
 
-    private func requestCame(on ssl: OpaquePointer) -> Bool {
+    private func nextRequest(on ssl: OpaquePointer) -> String? {
         var request: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 4096)
         while request.firstRange(of: Array("\r\n\r\n".utf8)) == nil {
             let count = unsafe SSL_read(ssl, &buffer, Int32(buffer.count))
-            guard count > 0 else { return false }
+            guard count > 0 else { return nil }
             request += buffer.prefix(Int(count))
         }
-        return true
+        return String(decoding: request, as: UTF8.self)
     }
 
     private func send(_ text: String, on ssl: OpaquePointer) {
@@ -114,7 +116,7 @@ import Testing
         return unsafe SSL_do_handshake(ssl) == 1
     }
 
-    private func send(_ message: Message, on ssl: OpaquePointer, _ descriptor: Int32) {
+    private func send(_ message: Message, on ssl: OpaquePointer, _ descriptor: Int32, to request: String) {
         switch message {
         case .ticket:
             unsafe SSL_new_session_ticket(ssl)
@@ -122,6 +124,12 @@ import Testing
         case .keyUpdate(let asksBack): unsafe sendKeys(on: ssl, asksBack: asksBack)
         case .keyUpdates: while unsafe sendKeys(on: ssl, asksBack: false) {}
         case .bytes(let text): unsafe send(text, on: ssl)
+        case .acceptedWebSocket:
+            let lines = request.split(separator: "\r\n")
+            let key = lines.first { $0.lowercased().hasPrefix("sec-websocket-key: ") }?.dropFirst(19) ?? ""
+            let accept = WebSocketHandshake.accept(for: String(key))
+            let fields = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: \(accept)"
+            unsafe send("HTTP/1.1 101 Switching\r\n\(fields)\r\n\r\n", on: ssl)
         case .silence(let seconds): sleep(seconds)
         case .end:
             _ = unsafe SSL_shutdown(ssl)

@@ -207,6 +207,21 @@ import Testing
         #expect(CurlErrorText(of: code, saying: words, version: version) == meaning)
     }
 
+    /// A request that has failed for its own reason is not explained by what another connection did a moment ago.
+    @Test(arguments: [
+        (CURLE_RECV_ERROR, true, true), (CURLE_SEND_ERROR, true, true), (CURLE_GOT_NOTHING, true, true),
+        (CURLE_HTTP2, true, true), (CURLE_PARTIAL_FILE, false, true), (CURLE_HTTP2_STREAM, false, true),
+        (CURLE_WEIRD_SERVER_REPLY, false, false), (CURLE_TOO_MANY_REDIRECTS, false, false),
+        (CURLE_BAD_CONTENT_ENCODING, false, false), (CURLE_COULDNT_RESOLVE_HOST, false, false),
+        (CURLE_PEER_FAILED_VERIFICATION, false, false), (CURLE_OPERATION_TIMEDOUT, false, false),
+    ])
+    func `few codes may be the end of a connection that an alert or a flood explains`(
+        code: CURLcode, withoutHead: Bool, withHead: Bool
+    ) {
+        #expect(CurlErrorTable.mayHideAlert(code, hasHead: false) == withoutHead)
+        #expect(CurlErrorTable.mayHideAlert(code, hasHead: true) == withHead)
+    }
+
     @Test(arguments: [
         (
             "Invalid HTTP header field was received: stream: 1, name: [set-cookie], value: [id=secret",

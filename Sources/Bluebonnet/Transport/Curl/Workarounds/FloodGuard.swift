@@ -21,19 +21,23 @@ final class FloodGuard: Sendable {
     /// The number of checks of a loop without transfers after which the guard stops checking it.
     private static let idleLimit = 100
 
-    static let shared = FloodGuard()
+    static let shared = FloodGuard { DetachedThread.start(name: "bluebonnet-guard", $0) }
 
     /// The error message for a connection that was ended.
     static let message = "the connection was closed: the server sent too many bytes that belong to no response"
 
     private let watched = Locked<[FloodMonitor]>([])
     private let isRunning = Locked(false)
+    /// Starts a thread; returns whether the system has one.
+    private let start: @Sendable (@escaping @Sendable () -> Void) -> Bool
+
+    init(start: @escaping @Sendable (@escaping @Sendable () -> Void) -> Bool) { self.start = start }
 
     /// Checks a monitor until it has had no transfers for some time.
     func monitor(_ monitor: FloodMonitor) {
         watched.withLock { $0.append(monitor) }
         guard !isRunning.withLock({ exchange(&$0, with: true) }) else { return }
-        guard !DetachedThread.start(name: "bluebonnet-guard", { Self.shared.run() }) else { return }
+        guard !start({ self.run() }) else { return }
         // The next transfer starts the thread again.
         watched.withLock { watched in
             isRunning.withLock { $0 = false }
@@ -266,8 +270,10 @@ final class FloodMonitor: Sendable {
     /// The connections that were ended, with the time.
     private let cuts = Locked<[(ends: ConnectionEndpoints, time: Int64)]>([])
 
-    init(counts: ReceiveCounts) {
-        self.counts = counts
+    private let floodGuard: FloodGuard
+
+    init(counts: ReceiveCounts, guardedBy floodGuard: FloodGuard = .shared) {
+        (self.counts, self.floodGuard) = (counts, floodGuard)
     }
 
     var hasTransfers: Bool { transfers.load(ordering: .relaxed) > 0 }
@@ -279,7 +285,7 @@ final class FloodMonitor: Sendable {
         transfers.add(1, ordering: .sequentiallyConsistent)
         clock.store(Int(bb_current_thread_clock()), ordering: .relaxed)
         guard !isWatched.exchange(true, ordering: .sequentiallyConsistent) else { return }
-        FloodGuard.shared.monitor(self)
+        floodGuard.monitor(self)
     }
 
     func transferEnded() {
