@@ -224,8 +224,8 @@ import Testing
     }
 
     /// Libcurl does not read the socket, so it does not notice the end by itself.
-    @Test func `a flood of keys on a WebSocket ends it`() async throws {
-        let server = try IdleTLSServer(before: [.acceptedWebSocket, .keyUpdates])
+    @Test(arguments: [false, true]) func `a flood of keys on a WebSocket ends it`(_ isOpen: Bool) async throws {
+        let server = try IdleTLSServer(before: isOpen ? [.acceptedWebSocket, .keyUpdates] : [.keyUpdates])
         defer { server.stop() }
         let session = try TestHarness.trustingSession()
         let task = session.webSocket(server.url.replacing("https", with: "wss")).webSocketTask()
