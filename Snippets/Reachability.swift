@@ -89,7 +89,8 @@ enum Reachability {
             print(
                 try await session.request(url)
                     .validate().serializingString().value)
-        } catch let error where error.isConnectionFailure {
+        } catch {
+            guard error.isConnectionFailure else { throw error }
             let isOffline =
                 NetworkReachabilityManager.default?.status == .notReachable
             print(

@@ -58,7 +58,7 @@ struct HTTP1Message {
     }
 
     var bytes: [UInt8] {
-        var output = interim.flatMap { $0 } + Array(statusLine.utf8) + [13, 10]
+        var output = Array(interim.joined()) + Array(statusLine.utf8) + [13, 10]
         for line in lines { output += line + [13, 10] }
         return output + [13, 10] + body
     }

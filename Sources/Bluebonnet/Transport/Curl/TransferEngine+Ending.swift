@@ -47,7 +47,7 @@ extension TransferEngine {
         let code = reported != CURLE_OK && transfer.isCompleteOnLostConnection(reported) ? CURLE_OK : reported
         var isCutOff = false
         if transfer.isGuarded, code != CURLE_OK || transfer.responseBuffer.endsWithConnection {
-            isCutOff = multi.floods.hasCut(transfer.easy) || mayBeMessageFlood(transfer, code)
+            isCutOff = multi.floods.hasCut(transfer.easy) ? true : mayBeMessageFlood(transfer, code)
         }
         let lastConnection = transfer.lastConnection
         if reported != CURLE_OK { transfer.noteFailure(reported) }
