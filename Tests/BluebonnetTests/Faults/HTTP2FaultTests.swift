@@ -125,6 +125,8 @@ import Testing
             "/no-status", byStoring(.invalidResponse(.malformed), else: .invalidResponse(.http2Stream)),
             byStoring("HTTP/0.9", else: by("PROTOCOL_ERROR", "Violation in HTTP messaging rule"))
         ),
+        // It says nothing about a body that is not there, but nghttp2 refuses it.
+        ("/no-content", .invalidResponse(.http2Stream), by("PROTOCOL_ERROR", "name: [content-length]")),
         ("/bad-status", .invalidResponse(.http2Stream), by("PROTOCOL_ERROR", "name: [:status]")),
         ("/uppercase", .invalidResponse(.http2Stream), by("PROTOCOL_ERROR", "name: [X-Name]")),
         ("/connection-field", .invalidResponse(.http2Stream), by("PROTOCOL_ERROR", "name: [connection]")),

@@ -61,6 +61,24 @@ import Testing
         try await TestHarness.end(session, proxy)
     }
 
+    /// Libcurl reads an interim response as the final one, and does not connect again after a challenge that closes.
+    @Test(arguments: [
+        "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\n",
+        "HTTP/1.0 407 No\r\nProxy-Authenticate: Basic realm=\"a\"\r\n\r\n",
+    ])
+    func `an interim response to CONNECT, and a challenge that closes, are errors`(_ answer: String) async throws {
+        let proxy = try await LocalServer.scripted(.waitForHead, .bytes(answer), .close)
+        let credential = Credential(username: "user", password: "hidden-word")
+        let session = TestHarness.session { $0.proxy = .url("127.0.0.1:\(proxy.port)", credential: credential) }
+        let response = await session.request("https://example.com/a").serializingData().response
+        let error = try #require(response.error)
+        // Before 8.1.0, the answer to the challenge is sent on the connection that is closed.
+        #expect([.connection(.proxy), .connection(.lost)].contains(error.kind), "\(error)")
+        #expect(error.description.contains("through 127.0.0.1:\(proxy.port)"), "\(error)")
+        #expect(!error.description.contains("hidden-word"))
+        try await TestHarness.end(session, proxy)
+    }
+
     @Test func `a proxy that stalls while it opens a tunnel causes a connect timeout`() async throws {
         let proxy = try await LocalServer.scripted(.waitForHead, .stall)
         let session = TestHarness.session {

@@ -41,6 +41,7 @@ curl 7.88's command line with `-m 2`.
     /reset-in-body?code=E  the same in mid-body                                                92 (d)
     /short                 the end of the stream at half of content-length                     92
     /long                  twice as much as content-length                                     92
+    /no-content            204 with a content-length other than 0 (RFC 9110 8.6)               92
     /no-status             a head without :status                                              92
     /bad-status            :status abc                                                         92
     /uppercase             a field name with uppercase letters                                 92
@@ -628,6 +629,11 @@ async def short(stream):
 async def long(stream):
     stream.head(("content-length", str(len(BODY) // 2)))
     await stream.body(BODY)
+
+
+@path("/no-content")
+async def no_content(stream):
+    stream.raw_head([(":status", "204"), ("content-length", "5")], end=True)
 
 
 @path("/no-status")
