@@ -134,12 +134,12 @@ import Testing
         }
     }
 
-    @Test func `a removed response is truncated if the directory is not writable`() async throws {
+    @Test func `a removed response is truncated if the directory is not writable`() async {
         guard geteuid() == 0 else { return }
-        let directory = try TestDirectory()
-        let path = directory.path as String
-        unsafe chown(path, 65_534, 65_534)
-        await #expect(processExitsWith: .success) { [path = path as String] in
+        await #expect(processExitsWith: .success) {
+            let directory = try TestDirectory()
+            let path = directory.path as String
+            unsafe chown(path, 65_534, 65_534)
             try #require(setgid(65_534) == 0 && setuid(65_534) == 0)
             let store = DiskStore(directory: path, capacity: 1 << 20)
             let request = try CacheFixtures.request()
@@ -150,8 +150,10 @@ import Testing
             try #require(store.failures > 0)
             try #require(store.candidates(for: request.key, url: request.url).isEmpty)
             unsafe chmod(path, 0o700)
+            let sizes = directory.files.compactMap {
+                FileSystem.status(directory.path($0), followingLinks: false)?.size
+            }
+            try #require(sizes == [0], "a later process finds nothing in it")
         }
-        let sizes = directory.files.compactMap { FileSystem.status(directory.path($0), followingLinks: false)?.size }
-        #expect(sizes == [0], "a later process finds nothing in it")
     }
 }

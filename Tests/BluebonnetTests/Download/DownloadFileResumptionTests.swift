@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import TestSupport
 import Testing
 
 @testable import Bluebonnet
@@ -230,20 +231,23 @@ import Testing
     @Test(.timeLimit(.minutes(10)), arguments: [1, 1000, 65_536, 300_001])
     func `a later process resumes after SIGKILL and every byte is correct`(_ killedAt: Int) async throws {
         let directory = try TestDirectory()
-        let path = directory.path("a")
-        await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String, killedAt = killedAt as Int] in
-            let sink = try DownloadFileResumptionTests.prepare(.file(URL(filePath: path)))
-            _ = sink.fields(for: DownloadFileResumptionTests.request)
-            let headers: HTTPHeaders = ["ETag": "\"a\"", "Content-Length": "400000"]
-            _ = sink.headReceived(try DownloadFileResumptionTests.response(200, headers))
-            let body = DownloadFileResumptionTests.body
-            var position = 0
-            while position < killedAt {
-                let count = min(8191, killedAt - position)
-                try sink.write(body[position..<(position + count)])
-                position += count
+        try await ExitTestInput.pass([directory.path("a"), "\(killedAt)"]) {
+            await #expect(processExitsWith: .signal(SIGKILL)) {
+                let words = try ExitTestInput.value(as: [String].self)
+                let (path, killedAt) = (words[0], try #require(Int(words[1])))
+                let sink = try DownloadFileResumptionTests.prepare(.file(URL(filePath: path)))
+                _ = sink.fields(for: DownloadFileResumptionTests.request)
+                let headers: HTTPHeaders = ["ETag": "\"a\"", "Content-Length": "400000"]
+                _ = sink.headReceived(try DownloadFileResumptionTests.response(200, headers))
+                let body = DownloadFileResumptionTests.body
+                var position = 0
+                while position < killedAt {
+                    let count = min(8191, killedAt - position)
+                    try sink.write(body[position..<(position + count)])
+                    position += count
+                }
+                kill(getpid(), SIGKILL)
             }
-            kill(getpid(), SIGKILL)
         }
         #expect(directory.names == [".a.part", ".a.part.resume"])
         let left = try #require(ResumeData.left(beside: directory.url("a")))

@@ -54,11 +54,16 @@ import Testing
 
     @Test(arguments: [
         "http/1.1 200 OK", "Http/1.1 200 OK", "HTTP/2\t103 200", "HTTP/1.1\t200 OK", "HTTP/2 200", "HTTP/3 200 OK",
-    ]) func `a folded field after any status line that libcurl accepts does not end the process`(_ line: String) async {
-        await #expect(processExitsWith: .success) { [line] in
-            for round in 0..<Self.rounds {
-                let server = try await Self.server(first: "200 OK", second: line + "\r\n", at: round)
-                try await Self.expectLife(of: server, requests: ["/a", "/b"])
+    ]) func `a folded field after any status line that libcurl accepts does not end the process`(_ line: String)
+        async throws
+    {
+        try await ExitTestInput.pass(line) {
+            await #expect(processExitsWith: .success) {
+                let line = try ExitTestInput.value(as: String.self)
+                for round in 0..<Self.rounds {
+                    let server = try await Self.server(first: "200 OK", second: line + "\r\n", at: round)
+                    try await Self.expectLife(of: server, requests: ["/a", "/b"])
+                }
             }
         }
     }

@@ -2,6 +2,7 @@ import Bluebonnet
 import BluebonnetTesting
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 /// Each use of a session in a process that `fork()` has made after the first request ends at once.
@@ -14,28 +15,32 @@ import Testing
 
     /// Without ``ForkedProcess``, the copy gets no answer, or its last thread ends, and with it the process, without an
     /// error.
-    @Test(arguments: Use.allCases) func `a request of a forked process fails and names the cause`(use: Use) async {
-        await #expect(processExitsWith: .success) { [use] in
-            let server = try await LocalServer { router in router.get("/a") { _ in .text("a") } }
-            let (session, url) = (Session(), server.url("/a"))
-            #expect(try await session.request(url).serializingString().value == "a")
-            // The copy would wait for a type that another thread prepares for its first use at this moment.
-            let ended = Session()
-            await ended.shutdown()
-            for _ in 0..<2 { _ = await Self.isRefused(use, ended, url) }
-            let copy = fork()
-            if copy == 0 {
-                // The copy is killed if it waits.
-                Self.permitAlarm()
-                alarm(30)
-                _exit(await Self.isRefused(use, session, url) ? Self.refused : EXIT_FAILURE)
+    @Test(arguments: Use.allCases) func `a request of a forked process fails and names the cause`(use: Use) async throws
+    {
+        try await ExitTestInput.pass(use) {
+            await #expect(processExitsWith: .success) {
+                let use = try ExitTestInput.value(as: Use.self)
+                let server = try await LocalServer { router in router.get("/a") { _ in .text("a") } }
+                let (session, url) = (Session(), server.url("/a"))
+                #expect(try await session.request(url).serializingString().value == "a")
+                // The copy would wait for a type that another thread prepares for its first use at this moment.
+                let ended = Session()
+                await ended.shutdown()
+                for _ in 0..<2 { _ = await Self.isRefused(use, ended, url) }
+                let copy = fork()
+                if copy == 0 {
+                    // The copy is killed if it waits.
+                    Self.permitAlarm()
+                    alarm(30)
+                    _exit(await Self.isRefused(use, session, url) ? Self.refused : EXIT_FAILURE)
+                }
+                var status: Int32 = -1
+                #expect(unsafe waitpid(copy, &status, 0) == copy)
+                #expect(status == Self.refused << 8)
+                // The other process is not affected.
+                #expect(try await session.request(url).serializingString().value == "a")
+                await session.shutdown()
             }
-            var status: Int32 = -1
-            #expect(unsafe waitpid(copy, &status, 0) == copy)
-            #expect(status == Self.refused << 8)
-            // The other process is not affected.
-            #expect(try await session.request(url).serializingString().value == "a")
-            await session.shutdown()
         }
     }
 

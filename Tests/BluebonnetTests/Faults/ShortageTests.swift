@@ -37,37 +37,42 @@ import Testing
     /// Far more exchanges at once than there are descriptors, for connections and for files.
     @Test(
         arguments: ["requests", "downloads", "uploads", "sessions"], [TestServers.nginx, .nginxTLS, .nginxFewStreams])
-    func `with few descriptors, hundreds of exchanges wait for each other`(kind: String, server: TestServers) async {
-        let name: String = server.rawValue
-        await #expect(processExitsWith: .success) { [kind, name = name as String] in
-            var limit = rlimit(rlim_cur: 300, rlim_max: 300)
-            unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-            let url = try TestServers(rawValue: name)!.url(kind == "uploads" ? "/discard" : "/target")
-            let directory = try TestDirectory()
-            try Data(count: 100_000).write(to: directory.url("body"))
-            let (file, folder) = (directory.url("body"), directory.url)
-            // Four loops for each of 30 sessions would need all descriptors for themselves.
-            let sessions =
-                kind == "sessions"
-                ? try (0..<30).map { _ in try TestHarness.trustingSession { $0.eventLoops = 1 } }
-                : [try TestHarness.trustingSession()]
-            let failures = await withTaskGroup(of: RequestError?.self) { group in
-                for number in 0..<(kind == "sessions" ? 900 : 600) {
-                    let session = sessions[number % sessions.count]
-                    group.addTask {
-                        switch kind {
-                        case "downloads":
-                            await session.download(url, to: .directory(folder)).serializingURL().response.error
-                        case "uploads": await session.upload(file, to: url).serializingNothing().response.error
-                        default: await session.request(url).serializingNothing().response.error
+    func `with few descriptors, hundreds of exchanges wait for each other`(kind: String, server: TestServers)
+        async throws
+    {
+        try await ExitTestInput.pass([kind, server.rawValue]) {
+            await #expect(processExitsWith: .success) {
+                let words = try ExitTestInput.value(as: [String].self)
+                let (kind, name) = (words[0], words[1])
+                var limit = rlimit(rlim_cur: 300, rlim_max: 300)
+                unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+                let url = try TestServers(rawValue: name)!.url(kind == "uploads" ? "/discard" : "/target")
+                let directory = try TestDirectory()
+                try Data(count: 100_000).write(to: directory.url("body"))
+                let (file, folder) = (directory.url("body"), directory.url)
+                // Four loops for each of 30 sessions would need all descriptors for themselves.
+                let sessions =
+                    kind == "sessions"
+                    ? try (0..<30).map { _ in try TestHarness.trustingSession { $0.eventLoops = 1 } }
+                    : [try TestHarness.trustingSession()]
+                let failures = await withTaskGroup(of: RequestError?.self) { group in
+                    for number in 0..<(kind == "sessions" ? 900 : 600) {
+                        let session = sessions[number % sessions.count]
+                        group.addTask {
+                            switch kind {
+                            case "downloads":
+                                await session.download(url, to: .directory(folder)).serializingURL().response.error
+                            case "uploads": await session.upload(file, to: url).serializingNothing().response.error
+                            default: await session.request(url).serializingNothing().response.error
+                            }
                         }
                     }
+                    return await group.reduce(into: []) { if let error = $1 { $0.append(error) } }
                 }
-                return await group.reduce(into: []) { if let error = $1 { $0.append(error) } }
+                let names = directory.names.count
+                precondition(failures.isEmpty, "\(failures.count) failed, such as \(failures[0])")
+                precondition(names == (kind == "downloads" ? 601 : 1), "\(names) files")
             }
-            let names = directory.names.count
-            precondition(failures.isEmpty, "\(failures.count) failed, such as \(failures[0])")
-            precondition(names == (kind == "downloads" ? 601 : 1), "\(names) files")
         }
     }
 

@@ -48,18 +48,22 @@ import Testing
         try await TestHarness.end(session, proxy)
     }
 
-    @Test(arguments: ["\t", " "]) func `a folded trailer does not end the process`(_ blank: String) async {
-        await #expect(processExitsWith: .success) { [blank] in
-            for round in 0..<20 {
-                let fields = (0..<round * 3).map { "X-\($0): \(String(repeating: "x", count: $0 * 7))\r\n" }.joined()
-                let proxy = try await Self.proxy(trailers: "\(blank)X: y\r\n\r\n", fields: fields)
-                let session = Self.session(through: proxy)
-                let first = await session.request("http://a.test/").serializingString().response
-                precondition(first.value == "ok", "\(first)")
-                let second = await session.request("https://a.test/").serializingData().response
-                precondition(second.error?.isConnectionFailure == true, "\(second)")
-                await session.shutdown()
-                await proxy.stop()
+    @Test(arguments: ["\t", " "]) func `a folded trailer does not end the process`(_ blank: String) async throws {
+        try await ExitTestInput.pass(blank) {
+            await #expect(processExitsWith: .success) {
+                let blank = try ExitTestInput.value(as: String.self)
+                for round in 0..<20 {
+                    let fields = (0..<round * 3).map { "X-\($0): \(String(repeating: "x", count: $0 * 7))\r\n" }
+                        .joined()
+                    let proxy = try await Self.proxy(trailers: "\(blank)X: y\r\n\r\n", fields: fields)
+                    let session = Self.session(through: proxy)
+                    let first = await session.request("http://a.test/").serializingString().response
+                    precondition(first.value == "ok", "\(first)")
+                    let second = await session.request("https://a.test/").serializingData().response
+                    precondition(second.error?.isConnectionFailure == true, "\(second)")
+                    await session.shutdown()
+                    await proxy.stop()
+                }
             }
         }
     }

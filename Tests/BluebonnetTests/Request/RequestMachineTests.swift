@@ -1,4 +1,5 @@
 import FoundationEssentials
+import TestSupport
 import Testing
 
 @testable import Bluebonnet
@@ -46,10 +47,13 @@ import Testing
     }
 
     @Test(arguments: reasons.keys.map(\.rawValue).sorted())
-    func `An impossible event traps`(name: String) async {
-        await #expect(processExitsWith: .failure) { [name] in
-            var machine = Self.machine(in: name.hasPrefix("re") ? .settled : .idle)
-            _ = Event(rawValue: name).map { machine.apply($0) }
+    func `An impossible event traps`(name: String) async throws {
+        try await ExitTestInput.pass(name) {
+            await #expect(processExitsWith: .failure) {
+                let name = try ExitTestInput.value(as: String.self)
+                var machine = Self.machine(in: name.hasPrefix("re") ? .settled : .idle)
+                _ = Event(rawValue: name).map { machine.apply($0) }
+            }
         }
     }
 

@@ -103,58 +103,66 @@ import Testing
 
     @Test(arguments: CompressibleBody.codings)
     func `a slow reader receives every byte, and its unread bytes are bounded`(_ coding: String) async throws {
-        let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) { [coding] in
-            let server = try await CompressibleBody.server()
-            let session = TestHarness.session()
-            _ = try await StreamFixture.settled(session) { 0 }
-            try PeakMemory.begin()
-            let before = try PeakMemory.residentKiB()
-            let task = session.streamRequest(server.url("/\(coding)")).streamTask()
-            var iterator = task.bytes.makeAsyncIterator()
-            let line = Data((CompressibleBody.line + "\n").utf8)
-            let pattern = line + line + line + line + line + line
-            var count = 0
-            while let piece = try await iterator.next() {
-                let offset = count % line.count
-                #expect(piece == pattern[offset..<offset + piece.count])
-                count += piece.count
-                // Other requests continue, and while they run, the body is not read.
-                guard count < 20 << 20 else { continue }
-                let waiting = try await StreamFixture.settled(session) { Int(task.request.downloadProgress.completed) }
-                #expect(waiting - count <= (1024 + 512 + 64) << 10)
+        let result = try await ExitTestInput.pass(coding) {
+            await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+                let coding = try ExitTestInput.value(as: String.self)
+                let server = try await CompressibleBody.server()
+                let session = TestHarness.session()
+                _ = try await StreamFixture.settled(session) { 0 }
+                try PeakMemory.begin()
+                let before = try PeakMemory.residentKiB()
+                let task = session.streamRequest(server.url("/\(coding)")).streamTask()
+                var iterator = task.bytes.makeAsyncIterator()
+                let line = Data((CompressibleBody.line + "\n").utf8)
+                let pattern = line + line + line + line + line + line
+                var count = 0
+                while let piece = try await iterator.next() {
+                    let offset = count % line.count
+                    #expect(piece == pattern[offset..<offset + piece.count])
+                    count += piece.count
+                    // Other requests continue, and while they run, the body is not read.
+                    guard count < 20 << 20 else { continue }
+                    let waiting = try await StreamFixture.settled(session) {
+                        Int(task.request.downloadProgress.completed)
+                    }
+                    #expect(waiting - count <= (1024 + 512 + 64) << 10)
+                }
+                #expect(count == CompressibleBody.size)
+                let growth = try PeakMemory.residentKiB() - before
+                print("stalled: \(coding) by bytes, \(growth) KiB more")
+                #expect(Sanitizer.current != nil || growth < 16 << 10)
+                try await TestHarness.end(session, server)
             }
-            #expect(count == CompressibleBody.size)
-            let growth = try PeakMemory.residentKiB() - before
-            print("stalled: \(coding) by bytes, \(growth) KiB more")
-            #expect(Sanitizer.current != nil || growth < 16 << 10)
-            try await TestHarness.end(session, server)
         }
         report(result)
     }
 
     @Test(arguments: CompressibleBody.codings)
     func `lines and files use bounded memory`(_ coding: String) async throws {
-        let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) { [coding] in
-            let server = try await CompressibleBody.server()
-            let session = TestHarness.session()
-            _ = try await StreamFixture.settled(session) { 0 }
-            try PeakMemory.begin()
-            let before = try PeakMemory.residentKiB()
-            let expected = CompressibleBody.line
-            var count = 0
-            for try await line in session.streamRequest(server.url("/\(coding)")).streamTask().lines {
-                #expect(line == expected)
-                count += 1
+        let result = try await ExitTestInput.pass(coding) {
+            await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+                let coding = try ExitTestInput.value(as: String.self)
+                let server = try await CompressibleBody.server()
+                let session = TestHarness.session()
+                _ = try await StreamFixture.settled(session) { 0 }
+                try PeakMemory.begin()
+                let before = try PeakMemory.residentKiB()
+                let expected = CompressibleBody.line
+                var count = 0
+                for try await line in session.streamRequest(server.url("/\(coding)")).streamTask().lines {
+                    #expect(line == expected)
+                    count += 1
+                }
+                #expect(count == CompressibleBody.lineCount)
+                let ofLines = try PeakMemory.residentKiB() - before
+                let directory = try TestDirectory()
+                let url = server.url("/\(coding)")
+                _ = try await session.download(url, to: .file(directory.url("a"))).serializingURL().value
+                let ofBoth = try PeakMemory.residentKiB() - before
+                print("stalled: \(coding) by lines, \(ofLines) KiB more; and to a file, \(ofBoth) KiB")
+                #expect(Sanitizer.current != nil || ofBoth < 20 << 10)
+                try await TestHarness.end(session, server)
             }
-            #expect(count == CompressibleBody.lineCount)
-            let ofLines = try PeakMemory.residentKiB() - before
-            let directory = try TestDirectory()
-            let url = server.url("/\(coding)")
-            _ = try await session.download(url, to: .file(directory.url("a"))).serializingURL().value
-            let ofBoth = try PeakMemory.residentKiB() - before
-            print("stalled: \(coding) by lines, \(ofLines) KiB more; and to a file, \(ofBoth) KiB")
-            #expect(Sanitizer.current != nil || ofBoth < 20 << 10)
-            try await TestHarness.end(session, server)
         }
         report(result)
     }

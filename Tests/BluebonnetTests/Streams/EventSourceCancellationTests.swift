@@ -85,21 +85,17 @@ import Testing
     func `A cancelled task receives nothing more of what has arrived`(_ reads: String) async {
         let server = FakeEventServer(.events("data:1\n\ndata:2\n\n", end: .hang))
         let source = server.source()
-        let count = Locked(0)
+        let loop = CancelledLoop()
         let reader = Task {
-            func stop() {
-                count.withLock { $0 += 1 }
-                unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
-            }
             switch reads {
-            case "events": for try await _ in source { stop() }
-            case "entries": for try await _ in source.entries { stop() }
-            default: for try await _ in source.decodables(of: Int.self) { stop() }
+            case "events": for try await _ in source { loop.receive() }
+            case "entries": for try await _ in source.entries { loop.receive() }
+            default: for try await _ in source.decodables(of: Int.self) { loop.receive() }
             }
         }
         let error = await #expect(throws: RequestError.self) { try await reader.value }
         #expect(error?.isCancellation == true)
-        #expect(count.withLock(\.self) == 1)
+        #expect(loop.count == 1)
         #expect(server.openConnections == 0)
     }
 

@@ -43,16 +43,12 @@ import Testing
         }
         let session = TestHarness.session()
         let task = session.streamRequest(server.url("/\(reads)")).streamTask()
-        let count = Locked(0)
+        let loop = CancelledLoop()
         let reader = Task {
-            func stop() {
-                count.withLock { $0 += 1 }
-                unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
-            }
             switch reads {
-            case "lines": for try await _ in task.lines { stop() }
-            case "events": for try await _ in task.serverSentEvents { stop() }
-            default: for try await _ in task.decodables(of: Int.self) { stop() }
+            case "lines": for try await _ in task.lines { loop.receive() }
+            case "events": for try await _ in task.serverSentEvents { loop.receive() }
+            default: for try await _ in task.decodables(of: Int.self) { loop.receive() }
             }
         }
         let result = await reader.result
@@ -62,7 +58,7 @@ import Testing
             let error = $0 as? RequestError
             return error?.kind == .cancelled && error?.url != nil
         }
-        #expect(count.withLock(\.self) == 1)
+        #expect(loop.count == 1)
         try await TestHarness.end(session, server)
     }
 

@@ -37,35 +37,38 @@ import Testing
 
     @Test(.measuresMemory, arguments: [true, false])
     func `a file of 1 GiB in a form uses little memory`(asksFirst: Bool) async throws {
-        await #expect(processExitsWith: .success) { [asksFirst] in
-            let length = 1 << 30
-            let directory = try TestDirectory()
-            try directory.write("", to: "zeros")
-            try directory.resize("zeros", to: Int64(length))
-            var options = LocalServer.Options()
-            options.maximumBodyBytes = 2 << 30
-            let server = try await LocalServer(options: options) { router in
-                router.streaming("/a") { _, body in .text("\(try await body.discard()) \(body.length ?? -1)") }
+        try await ExitTestInput.pass(asksFirst) {
+            await #expect(processExitsWith: .success) {
+                let asksFirst = try ExitTestInput.value(as: Bool.self)
+                let length = 1 << 30
+                let directory = try TestDirectory()
+                try directory.write("", to: "zeros")
+                try directory.resize("zeros", to: Int64(length))
+                var options = LocalServer.Options()
+                options.maximumBodyBytes = 2 << 30
+                let server = try await LocalServer(options: options) { router in
+                    router.streaming("/a") { _, body in .text("\(try await body.discard()) \(body.length ?? -1)") }
+                }
+                let session = TestHarness.session { if !asksFirst { $0.continueTimeout = nil } }
+                func upload(_ file: String) async throws -> String {
+                    try await session.upload(
+                        multipartFormData: { form in
+                            form.append("before", withName: "a")
+                            form.append(
+                                directory.url(file), withName: "b", fileName: "n", mimeType: "application/octet-stream")
+                            form.append("after", withName: "c")
+                        }, to: server.url("/a")
+                    ).serializingString().value
+                }
+                try directory.write("", to: "empty")
+                let words = try await upload("empty").split(separator: " ")
+                let overhead = try #require(words.first.flatMap { Int($0) })
+                let before = try ProcessResources.now().residentKiB
+                #expect(try await upload("zeros") == "\(length + overhead) \(length + overhead)")
+                let peak = try residentPeak()
+                #expect(peak < before + LargeUploadTests.limitKiB, "\(before) to \(peak) KiB")
+                await session.shutdown()
             }
-            let session = TestHarness.session { if !asksFirst { $0.continueTimeout = nil } }
-            func upload(_ file: String) async throws -> String {
-                try await session.upload(
-                    multipartFormData: { form in
-                        form.append("before", withName: "a")
-                        form.append(
-                            directory.url(file), withName: "b", fileName: "n", mimeType: "application/octet-stream")
-                        form.append("after", withName: "c")
-                    }, to: server.url("/a")
-                ).serializingString().value
-            }
-            try directory.write("", to: "empty")
-            let words = try await upload("empty").split(separator: " ")
-            let overhead = try #require(words.first.flatMap { Int($0) })
-            let before = try ProcessResources.now().residentKiB
-            #expect(try await upload("zeros") == "\(length + overhead) \(length + overhead)")
-            let peak = try residentPeak()
-            #expect(peak < before + LargeUploadTests.limitKiB, "\(before) to \(peak) KiB")
-            await session.shutdown()
         }
     }
 }

@@ -98,24 +98,20 @@ import Testing
         ])
         let session = Sleeps().session()
         let socket = Self.socket(session, server)
-        let count = Locked(0)
+        let loop = CancelledLoop()
         let reader = Task {
-            func stop() {
-                count.withLock { $0 += 1 }
-                unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
-            }
             switch reads {
             case "events":
                 for try await event in socket.events {
-                    if case .message = event { stop() }
+                    if case .message = event { loop.receive() }
                 }
-            case "messages": for try await _ in socket.messages { stop() }
-            default: for try await _ in socket.decodables(of: Int.self) { stop() }
+            case "messages": for try await _ in socket.messages { loop.receive() }
+            default: for try await _ in socket.decodables(of: Int.self) { loop.receive() }
             }
         }
         let error = await #expect(throws: RequestError.self) { try await reader.value }
         #expect(error?.isCancellation == true && error?.url != nil)
-        #expect(count.withLock(\.self) == 1)
+        #expect(loop.count == 1)
         try await TestHarness.end(session, server)
     }
 

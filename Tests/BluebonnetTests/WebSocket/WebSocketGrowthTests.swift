@@ -69,10 +69,13 @@ import Testing
 
     @Test(.measuresMemory, arguments: Flood.allCases)
     func `a reader that sleeps before an endless sender holds the bound`(flood: Flood) async throws {
-        let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) { [flood] in
-            #expect(try await Self.growth(of: flood, watermark: 1 << 20) < 16 << 10)
-            let unbounded = try await Self.growth(of: flood, watermark: 1 << 40)
-            #expect(unbounded > 24 << 10)
+        let result = try await ExitTestInput.pass(flood) {
+            await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+                let flood = try ExitTestInput.value(as: Flood.self)
+                #expect(try await Self.growth(of: flood, watermark: 1 << 20) < 16 << 10)
+                let unbounded = try await Self.growth(of: flood, watermark: 1 << 40)
+                #expect(unbounded > 24 << 10)
+            }
         }
         report(result)
     }

@@ -401,7 +401,7 @@ final class Transfer {
         case .pause: responseBuffer.state.bodyHeld()
         case .stop:
             // Libcurl must not be paused from within its callback.
-            isStopped = true
+            (isStopped, self.receiver) = (true, nil)
             responseBuffer.state.bodyHeld()
             noteProgress()
         }

@@ -47,6 +47,7 @@ extension TransferEngine {
         let code = reported != CURLE_OK && transfer.isCompleteOnLostConnection(reported) ? CURLE_OK : reported
         var isCutOff = false
         if transfer.isGuarded, code != CURLE_OK || transfer.responseBuffer.endsWithConnection {
+            // Swift 6.2 refuses `||` here: its second operand is a closure, which would capture the transfer.
             isCutOff = multi.floods.hasCut(transfer.easy) ? true : mayBeMessageFlood(transfer, code)
         }
         let lastConnection = transfer.lastConnection
