@@ -70,9 +70,10 @@ import Testing
     // MARK: The file
 
     private static func readResident(_ reader: inout FileReader, into buffer: inout [UInt8]) -> Int {
-        var span = buffer.mutableSpan
-        var bytes = unsafe span.mutableBytes
-        return reader.readResident(into: &bytes)
+        unsafe buffer.withUnsafeMutableBytes { buffer in
+            var bytes = unsafe buffer.mutableBytes
+            return reader.readResident(into: &bytes)
+        }
     }
 
     @Test(arguments: [1, 1000, 65_536, 2_000_000])
