@@ -102,8 +102,7 @@ public struct URLEncoding: ParameterEncoding {
     /// - Throws: The error that the conversion of `urlRequest` throws, or `.invalidURL` if the request has no URL. If a
     ///   value cannot be encoded, the error is `.parameterEncoding(.encoderFailed)`. Its underlying error names the
     ///   reason.
-    // With Swift 6.2, a `[String: Any]` would otherwise be an error here.
-    @_disfavoredOverload
+    @_disfavoredOverload  // With Swift 6.2, a `[String: Any]` would otherwise be an error.
     public func encode(_ urlRequest: any URLRequestConvertible, with parameters: Parameters?) throws -> URLRequest {
         let request = try urlRequest.asURLRequest()
         guard let parameters else { return request }
@@ -184,8 +183,7 @@ public struct JSONEncoding: ParameterEncoding {
     /// - Returns: The request with the parameters.
     /// - Throws: The error that the conversion of `urlRequest` throws. If the encoding fails, the error is
     ///   `.parameterEncoding(.encoderFailed)` with an underlying error such as ``Error/invalidJSONObject``.
-    // With Swift 6.2, a `[String: Any]` would otherwise be an error here.
-    @_disfavoredOverload
+    @_disfavoredOverload  // With Swift 6.2, a `[String: Any]` would otherwise be an error.
     public func encode(_ urlRequest: any URLRequestConvertible, with parameters: Parameters?) throws -> URLRequest {
         try encode(urlRequest, withJSONObject: parameters)
     }
@@ -270,8 +268,7 @@ public struct PropertyListEncoding: ParameterEncoding {
     /// - Returns: The request with the parameters.
     /// - Throws: The error that the conversion of `urlRequest` throws. If the encoding fails, the error is
     ///   `.parameterEncoding(.encoderFailed)` with the reason as its underlying error.
-    // With Swift 6.2, a `[String: Any]` would otherwise be an error here.
-    @_disfavoredOverload
+    @_disfavoredOverload  // With Swift 6.2, a `[String: Any]` would otherwise be an error.
     public func encode(_ urlRequest: any URLRequestConvertible, with parameters: Parameters?) throws -> URLRequest {
         var request = try urlRequest.asURLRequest()
         guard let parameters else { return request }
