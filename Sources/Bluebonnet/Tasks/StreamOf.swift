@@ -13,18 +13,19 @@
 /// behaves differently. Each loop receives the whole body, and a slow loop can pause the transfer. ``DataStreamTask``
 /// describes how to read a body with several loops.
 public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
-    private let makeSource: @Sendable () -> any StreamSource<Element>
+    /// Swift 6.2 cannot optimize a stored closure that returns `any StreamSource<Element>`.
+    private let makeIterator: @Sendable () -> Iterator
 
     /// Creates a sequence that calls `makeSource` for each loop.
     package init(makeSource: @escaping @Sendable () -> any StreamSource<Element>) {
-        self.makeSource = makeSource
+        makeIterator = { Iterator(source: makeSource()) }
     }
 
     /// Creates an iterator for one loop over the sequence.
     ///
     /// - Returns: The iterator, which receives values until it is released.
     public func makeAsyncIterator() -> Iterator {
-        Iterator(source: makeSource())
+        makeIterator()
     }
 
     /// The iterator of a ``StreamOf``.
@@ -57,7 +58,7 @@ extension StreamOf {
     ///
     /// An element for which the closure returns `nil` is omitted.
     package func mapped<Other>(_ transform: @escaping @Sendable (Element) -> Other?) -> StreamOf<Other> {
-        StreamOf<Other> { MappedSource(self.makeSource(), transform) }
+        StreamOf<Other> { MappedSource(self.makeIterator().source, transform) }
     }
 }
 
