@@ -41,7 +41,7 @@ package final class Gate: Sendable {
 }
 
 /// Protects a state with a lock, and lets tasks wait until a condition on the state holds.
-final class ObservedState<State: Sendable>: Sendable {
+package final class ObservedState<State: Sendable>: Sendable {
     /// Checks whether a condition holds; if it holds, returns the action to run after the lock is released.
     private typealias Attempt = @Sendable (inout State) -> (@Sendable () -> Void)?
 
@@ -71,7 +71,7 @@ final class ObservedState<State: Sendable>: Sendable {
 
     private let storage: Locked<Storage>
 
-    init(_ state: State) {
+    package init(_ state: State) {
         storage = Locked(Storage(state: state))
     }
 
@@ -85,7 +85,7 @@ final class ObservedState<State: Sendable>: Sendable {
 
     /// Changes the state, and then resumes the tasks whose conditions now hold.
     @discardableResult
-    func change<Result: Sendable>(_ body: @Sendable (inout State) -> Result) -> Result {
+    package func change<Result: Sendable>(_ body: @Sendable (inout State) -> Result) -> Result {
         let (result, actions) = storage.withLock { storage in
             let result = body(&storage.state)
             return (result, storage.takeSatisfied())
@@ -98,7 +98,7 @@ final class ObservedState<State: Sendable>: Sendable {
     ///
     /// The condition may change the state, but must not call other code. Throws `CancellationError` when the task is
     /// cancelled.
-    func wait<Value: Sendable>(
+    package func wait<Value: Sendable>(
         _ condition: @escaping @Sendable (inout State) -> Result<Value, any Error>?
     ) async throws -> Value {
         let number = storage.withLock { storage in

@@ -30,7 +30,11 @@ import Testing
         let session = TestHarness.session()
         let observer = OutcomeObserver()
         let exchange = try await exchange(on: session, with: server, to: observer)
-        let receiver = PieceReceiver { $0 < count ? .proceed : .stop }
+        let receiver = PieceReceiver {
+            guard $0 == count else { return .proceed }
+            exchange.receiveMore()
+            return .stop
+        }
         exchange.receiveBody(with: receiver)
         #expect(await observer.outcome.error?.kind == .cancelled)
         #expect(receiver.pieces == count)

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
 
-@testable import BluebonnetTesting
+import BluebonnetTesting
 
 /// The values that a test passes to the process of its exit test, because closures of exit tests capture nothing before
 /// Swift 6.3.
@@ -16,7 +16,9 @@ import Glibc
 public enum ExitTestInput {
     private static let isFree = ObservedState(true)
 
-    /// Passes a value to the exit test that the closure starts; only one test does so at a time.
+    /// Passes a value to the exit test that the closure starts.
+    ///
+    /// Only one test of the process does so at a time, and its time limit includes the wait for the others.
     @discardableResult
     public static func pass<Value: Encodable & Sendable, Answer: Sendable>(
         _ value: Value, to exitTest: () async throws -> Answer

@@ -333,7 +333,7 @@ extension TransferEngine {
             switch receiver.receive(piece) {
             case .proceed: break
             case .pause: transfer.responseBuffer.state.bodyHeld()
-            case .stop: isStopped = true
+            case .stop: (isStopped, transfer.receiver) = (true, nil)
             }
         }
         if isStopped { finish(transfer, with: RequestError(.cancelled)) }

@@ -479,7 +479,7 @@ extension TransferEngine {
             transfer.progress.leavesList()
             // The bytes are delivered first, because a reader that starts after the progress report would otherwise
             // miss them.
-            if transfer.receiver != nil { deliver(transfer) }
+            if transfer.receiver != nil || transfer.isStopped { deliver(transfer) }
             reportProgress(of: transfer)
             if !transfer.request.hasBody, transfer.upgrade == nil {
                 perform(transfer.responseBuffer.state.turnEndsWithRest(), on: transfer)
