@@ -1,7 +1,6 @@
+import BluebonnetTesting
 import FoundationEssentials
 import Glibc
-
-import BluebonnetTesting
 
 /// The values that a test passes to the process of its exit test, because closures of exit tests capture nothing before
 /// Swift 6.3.
